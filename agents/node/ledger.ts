@@ -44,8 +44,9 @@ export const LedgerEntry = z.strictObject({
 export type LedgerEntry = z.infer<typeof LedgerEntry>
 
 /** Work that is done once for each object. Volumes, images and jobs are identified by their names, guests by the uids
- *  of their Instances: a server that returns to a host has a new Instance. */
-export type BytesKind = 'volume' | 'image' | 'backup_job' | 'guest'
+ *  of their Instances: a server that returns to a host has a new Instance. current_volume: the bytes of a volume were
+ *  in use here; separate, because agents of earlier releases refuse entries with fields that they do not know. */
+export type BytesKind = 'volume' | 'current_volume' | 'image' | 'backup_job' | 'guest'
 
 /** The bytes of a name are created once. This records their progress, and that they existed. */
 export const BytesEntry = z.strictObject({

@@ -23,6 +23,7 @@ import { guestOf } from './instance/guest-definition.ts'
 import { KeyedMutex } from '../../kit/sys/mutex.ts'
 import type { Ledger } from './ledger.ts'
 import type { Usage } from './usage.ts'
+import { isCurrent } from './volume/bytes.ts'
 import { releaseUnused, type VolumeOptions } from './volume/effects.ts'
 
 export interface HoldingsOptions extends VolumeOptions {
@@ -98,7 +99,12 @@ export function openHoldings(options: HoldingsOptions): Holdings {
         unclaimed: unclaimed.length,
       },
       {
-        unclaimed: unclaimed.slice(0, UNCLAIMED_NAMED_MAXIMUM).map(({ kind, name, since }) => ({ kind, name, since })),
+        unclaimed: unclaimed.slice(0, UNCLAIMED_NAMED_MAXIMUM).map(({ kind, name, since }) => ({
+          kind,
+          name,
+          since,
+          ...(kind === 'Volume' && isCurrent(options.ledger, name) ? { isCurrent: true } : {}),
+        })),
         unnamed: await unnamedGuests(options, [...missing.values()]),
       },
     )

@@ -354,6 +354,13 @@ export const Volume = resource({
         .boolean()
         .optional()
         .describe('Whether to keep the data when this object is deleted, because another node holds the volume now.'),
+      isCurrent: z
+        .boolean()
+        .optional()
+        .describe(
+          'For data that a move brought: the move has ended here, or the storage is deleted, so that the deletion of ' +
+            'this object may remove data that were in use. Without it the host keeps them.',
+        ),
       takesOverFrom: z
         .array(
           z.strictObject({
@@ -508,6 +515,10 @@ export const NodeReport = resource({
             kind: z.enum(['Instance', 'Volume', 'Image']).describe('Kind of the missing object.'),
             name: ObjectName.describe('Expected name of the object.'),
             since: z.string().max(64).describe('Time of the first such observation, RFC 3339.'),
+            isCurrent: z
+              .boolean()
+              .optional()
+              .describe('For a Volume: its data were in use on this host, so they may be the newest.'),
           }),
         )
         .max(UNCLAIMED_NAMED_MAXIMUM)

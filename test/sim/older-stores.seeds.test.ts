@@ -4,6 +4,7 @@
 import { expect, it } from 'vitest'
 import { useConnection } from './connection.ts'
 import { type Life, live, MINUTE_MILLISECONDS, serverNamed } from './life.ts'
+import { ask } from './requests.ts'
 import { putBack } from './restores.ts'
 import type { WorldOptions } from './world.ts'
 
@@ -92,5 +93,45 @@ it('finds that their room is given', async () => {
 it('finds that it is given', async () => {
   expect(await inWorld({ without: 'kept_uses' }, forgetServer)).toContainEqual(
     expect.stringMatching(/^hostname web of \S+ in zone-a is used by the guests \S+ and \S+ at once$/),
+  )
+})
+
+/** The stores go back to the time between the making of a move's target and its hand-over. The guest runs there. */
+async function undoMove({ world, account, send, pass }: Life): Promise<void> {
+  const { json } = await send('POST', '/v1/servers', serverNamed('web'))
+  const running = () => world.hosts.flatMap(({ name, machine }) => machine.running().map(() => name))
+  const [source] = running()
+  const target = () => world.hosts.find(({ name, volumes }) => name !== source && volumes.size > 0)?.name
+  void world.restore.database.take(COPY)
+  await pass(MINUTE_MILLISECONDS)
+  let operation: string | undefined
+  void ask(world, account, 'POST', `/v1/servers/${json.server.id}/move`, {}).then((answer) => {
+    operation = answer?.json.operation.id
+  })
+  const isAwaited = () =>
+    world.restore.kubernetes
+      .copy()
+      .snapshot.some(({ storageKey, key }) => storageKey.endsWith('/instances') && key.startsWith(`node-${target()}/`))
+  await pass(MINUTE_MILLISECONDS, () => operation !== undefined && isAwaited())
+  const copy = world.restore.kubernetes.copy()
+  expect(running()).toEqual([source])
+  await pass(MINUTE_MILLISECONDS)
+  const brought = target()
+  expect(running()).toEqual([brought])
+  // Nobody hears yet that the disk of its source was removed.
+  world.power.hide(source ?? '', 10 * MINUTE_MILLISECONDS)
+  void putBack(world.restore, { kubernetes: copy, database: COPY })
+  await pass(10_000)
+  expect((await send('POST', `/v1/operations/${operation}/cancel`)).status).toBe(202)
+  await pass(MINUTE_MILLISECONDS)
+}
+
+it('keeps the newest disk where an older platform undoes the move that brought it', async () => {
+  expect(await inWorld({}, undoMove)).toEqual([])
+})
+
+it('finds that the newest disk is removed', async () => {
+  expect(await inWorld({ without: 'kept_current' }, undoMove)).toContainEqual(
+    expect.stringMatching(/^what was written last to disk \S+ is nowhere$/),
   )
 })

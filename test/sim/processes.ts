@@ -40,6 +40,7 @@ import { lackingRight } from './rights.ts'
 import { databaseOf, type DatabaseFaults, type SimulatedPostgres } from './database.ts'
 import type { Disks } from './disks.ts'
 import type { FaultPlan } from './faults.ts'
+import type { Ledger } from '../../agents/node/ledger.ts'
 import type { Host } from './hosts.ts'
 import { NETWORK_DEFENCES, type NetworkDatabase } from './ovn.ts'
 import type { Orders } from './orders.ts'
@@ -69,6 +70,8 @@ export const DEFENCES = [
   'unnamed',
   /** Hosts make no disk a second time. */
   'made_once',
+  /** Hosts keep what was in use where the platform removes it as an unused target of a move. */
+  'kept_current',
   /** What a forgotten server uses is kept from others. */
   'kept_uses',
   /** What is missing was not deleted: its claims wait for an order, and for the end of a guest that hosts report. */
@@ -347,7 +350,7 @@ function startAgent(world: Surroundings, process: SimulatedProcess, host: Host, 
     volumes: process.boundTo(volumes),
     images: templatesOf(process, guests),
     customImages: process.boundTo(disks.images.store(host.name, simulatedImages(host.images, host.name))),
-    ledger: host.ledger,
+    ledger: world.without === 'kept_current' ? withoutCurrent(host.ledger) : host.ledger,
     ...(stores === undefined
       ? {}
       : {
@@ -433,6 +436,12 @@ async function makeMissing({ host, store, volumes }: HostParts): Promise<void> {
       await volumes.create({ name, sizeGibibytes: spec.sizeGibibytes })
   }
 }
+
+/** As hosts did once: they do not know which disks were in use. */
+const withoutCurrent = (ledger: Ledger): Ledger => ({
+  ...ledger,
+  bytesOf: (kind, name) => (kind === 'current_volume' ? undefined : ledger.bytesOf(kind, name)),
+})
 
 /** By what hosts lack. A Volume of an older Kubernetes is there for seconds only: then it is deleted once more. */
 const SWEEPS: Readonly<

@@ -5,7 +5,7 @@ import { type InstanceSpec } from '../../../resources/instance/index.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import { GuestStartFailed, portNameOf, type Transfer } from '../drivers/hypervisor/hypervisor.ts'
 import type { Ledger, LedgerEntry } from '../ledger.ts'
-import { noteSuperseded } from '../volume/bytes.ts'
+import { noteCurrent, noteSuperseded } from '../volume/bytes.ts'
 import { readMoveKey } from '../secrets.ts'
 import {
   definitionOf,
@@ -90,6 +90,10 @@ export function instanceEffects(options: InstanceOptions): Handlers {
       // Recorded first: this object's guest is never started again, even if parts of it remain.
       if (ledger.bytesOf('guest', uid) === undefined)
         ledger.putBytes('guest', uid, { uid, state: 'removed', at: nowText(parts) })
+      const guest = await hypervisor.inspect(name)
+      // It has arrived and was not accepted yet.
+      if (guest?.transfer?.role === 'receive' && guest.transfer.phase === 'completed')
+        for (const volume of ledger.get(name)?.volumes ?? []) noteCurrent(parts, volume)
       await usage.takeReading(name)
       await hypervisor.forget(name)
       await giveBack(parts, ledger.get(name)?.volumes ?? [])
@@ -140,7 +144,10 @@ async function accept(
   // prepared with.
   else {
     const { volumes } = known
-    for (const volume of volumes ?? []) await parts.ownership.take(volume, true)
+    for (const volume of volumes ?? []) {
+      await parts.ownership.take(volume, true)
+      noteCurrent(parts, volume)
+    }
     ledger.put(name, {
       uid,
       generation,
@@ -170,7 +177,10 @@ async function start(parts: Parts, { incarnation }: InstanceEffects['start'], in
   await requireNewest(parts, instance)
   for (const volume of volumesOf(instance.spec)) await parts.ownership.take(volume)
   // The guest starts here after all, because it did not arrive at the other host.
-  for (const volume of volumesOf(instance.spec)) noteSuperseded(parts, volume, undefined)
+  for (const volume of volumesOf(instance.spec)) {
+    noteSuperseded(parts, volume, undefined)
+    noteCurrent(parts, volume)
+  }
   // Recorded before the process starts: a crash in between costs an incarnation, and never causes a second copy.
   changeEntry(ledger, name, ({ uid, generation, stop }) => ({
     uid,
@@ -266,6 +276,7 @@ async function plug(parts: Parts, { volume }: InstanceEffects['plug'], instance:
     if (isOpen !== true) await volumes.requireClosed(volume)
     await requireNewest(parts, instance)
     await parts.ownership.take(volume)
+    noteCurrent(parts, volume)
     changeEntry(ledger, name, (entry) => ({ ...entry, volumes: [...new Set([...(entry.volumes ?? []), volume])] }))
     const isPlugged = await hypervisor.plugDisk(name, { path: await volumes.pathOf(volume), serial, slot })
     if (isPlugged) log.info('disk plugged', { instance: name, volume })

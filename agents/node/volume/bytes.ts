@@ -54,6 +54,21 @@ export async function removing(
   note(notes, kind, name, () => ({ uid, state: 'removing' }))
   await work()
   note(notes, kind, name, () => ({ uid, state: 'removed', ...NOTHING_ELSE }))
+  if (kind === 'volume' && notes.ledger.bytesOf('current_volume', name) !== undefined)
+    note(notes, 'current_volume', name, () => ({ uid, state: 'removed' }))
+}
+
+/** Whether the bytes here were in use: a guest ran with them, or the platform said that a move has ended here. */
+export function isCurrent({ bytesOf }: Pick<Ledger, 'bytesOf'>, name: string): boolean {
+  const [bytes, current] = [bytesOf('volume', name), bytesOf('current_volume', name)]
+  return current?.state === 'made' && current.uid === bytes?.uid
+}
+
+/** Records that the bytes of the volume are in use here. It stays until they are removed. */
+export function noteCurrent(notes: BytesNotes, name: string): void {
+  const bytes = notes.ledger.bytesOf('volume', name)
+  if (bytes !== undefined && !isCurrent(notes.ledger, name))
+    note(notes, 'current_volume', name, () => ({ uid: bytes.uid, state: 'made' }))
 }
 
 /** Records the names of their current snapshots. */

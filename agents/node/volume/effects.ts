@@ -15,7 +15,7 @@ import type { TemplateStore } from '../images/template-store.ts'
 import type { KeyedMutex } from '../../../kit/sys/mutex.ts'
 import type { Ledger } from '../ledger.ts'
 import { readMoveKey } from '../secrets.ts'
-import { making, noteMade, noteServed, noteSnapshots, removing } from './bytes.ts'
+import { making, noteCurrent, noteMade, noteServed, noteSnapshots, removing } from './bytes.ts'
 import type { Copies } from './copies.ts'
 import type { Ownership } from './ownership.ts'
 import type { VolumeEffects, VolumeObject } from './plan.ts'
@@ -113,7 +113,7 @@ export const volumeEffects = (parts: VolumeParts): Handlers => ({
   ...endingEffects(parts),
 })
 
-type MakingEffect = 'prepare' | 'create' | 'adopt' | 'noteMade' | 'copy' | 'copySnapshot' | 'fill'
+type MakingEffect = 'prepare' | 'create' | 'adopt' | 'noteMade' | 'noteCurrent' | 'copy' | 'copySnapshot' | 'fill'
 
 /** Creates the disk completely or not at all, unless another host has it in the pool. */
 async function make(
@@ -147,6 +147,9 @@ const makingEffects = (parts: VolumeParts): Pick<Handlers, MakingEffect> => ({
   },
   async noteMade(_input, { metadata }) {
     noteMade(parts, 'volume', metadata)
+  },
+  async noteCurrent(_input, { metadata: { name } }) {
+    noteCurrent(parts, name)
   },
   async copySnapshot(_input, copy) {
     const { name } = copy.metadata
@@ -265,9 +268,15 @@ const servingEffects = (parts: VolumeParts): Pick<Handlers, 'grow' | 'serve' | '
   }
 }
 
-const endingEffects = (parts: VolumeParts): Pick<Handlers, 'remove' | 'release'> => {
-  const { volumes, copies, log } = parts
+const endingEffects = (parts: VolumeParts): Pick<Handlers, 'remove' | 'release' | 'retain'> => {
+  const { volumes, copies, servedFor, log } = parts
   return {
+    async retain(_input, { metadata: { name } }) {
+      await copies.end(name)
+      await volumes.stopServing(name)
+      servedFor.delete(name)
+      log.warn('the removal of a disk that was in use here is refused; it stays', { volume: name })
+    },
     async remove(_input, { metadata, spec: { pool } }) {
       const { name } = metadata
       await copies.end(name)

@@ -2,11 +2,18 @@
 import { keyOf } from '../../../kit/kube/object.ts'
 import { watch, type Reconciler } from '../../../kit/reconcile/reconciler.ts'
 import { Image, Instance, Volume, type VolumeSpec, type VolumeStatus } from '../../../resources/instance/index.ts'
-import { isOlderThanServing, isSuperseded } from './bytes.ts'
+import { isCurrent, isOlderThanServing, isSuperseded } from './bytes.ts'
 import { Copies } from './copies.ts'
 import { servingOf, volumeUser, volumeEffects, type VolumeOptions } from './effects.ts'
 import { SnapshotRoom } from './snapshot-room.ts'
 import { planVolume, type ObservedVolume, type VolumeObject } from './plan.ts'
+
+/** What the host has recorded about a disk of the name. */
+const recordOf = (ledger: VolumeOptions['ledger'], name: string) => ({
+  bytes: ledger.bytesOf('volume', name),
+  isSuperseded: isSuperseded(ledger, name),
+  isCurrent: isCurrent(ledger, name),
+})
 
 export function volumeReconciler(options: VolumeOptions): Reconciler<VolumeSpec, VolumeStatus, ObservedVolume> {
   const { caches, volumes, images, customImages, ledger, namespace } = options
@@ -55,8 +62,7 @@ export function volumeReconciler(options: VolumeOptions): Reconciler<VolumeSpec,
         (held !== undefined && held.sizeGibibytes < spec.sizeGibibytes)
       return {
         held,
-        bytes: ledger.bytesOf('volume', name),
-        isSuperseded: isSuperseded(ledger, name),
+        ...recordOf(ledger, name),
         isOlderThanServing: await isOlder(volume),
         user: mustBeFree ? await volumeUser(options, name) : undefined,
         customImage: spec.source?.kind === 'image' ? await customImages.inspect(spec.source.name) : undefined,

@@ -1,7 +1,7 @@
 /** Decides what to do for one Volume: create the disk on the host, or remove it. Pure. Nothing happens to the disk
  *  while a guest may have it open. */
 import type { KubeObject } from '../../../kit/kube/object.ts'
-import type { Action } from '../../../kit/reconcile/action.ts'
+import type { Action, ConditionDraft } from '../../../kit/reconcile/action.ts'
 import type { VolumeSpec, VolumeStatus } from '../../../resources/instance/index.ts'
 import type { HeldSnapshot, HeldVolume } from '../drivers/storage/volume-store.ts'
 import type { BytesEntry } from '../ledger.ts'
@@ -34,6 +34,8 @@ export interface ObservedVolume {
   readonly bytes?: BytesEntry | undefined
   /** The current data are on another host, regardless of the disk here. */
   readonly isSuperseded?: boolean
+  /** The data here were in use, as the host recorded. */
+  readonly isCurrent?: boolean
   /** Another host received the data, and this object is older than that. */
   readonly isOlderThanServing?: boolean
 }
@@ -42,6 +44,7 @@ export interface VolumeEffects {
   readonly create: Record<string, never>
   readonly adopt: { readonly pool: string }
   readonly noteMade: Record<string, never>
+  readonly noteCurrent: Record<string, never>
   readonly noteSnapshots: { readonly names: readonly string[] }
   readonly fill: Record<string, never>
   readonly takeSnapshot: { readonly name: string }
@@ -52,6 +55,8 @@ export interface VolumeEffects {
   readonly serve: { readonly id: string }
   readonly stopServing: Record<string, never>
   readonly keep: Record<string, never>
+  /** Refuses the removal. */
+  readonly retain: Record<string, never>
   readonly remove: Record<string, never>
   readonly release: Record<string, never>
   readonly prepare: Record<string, never>
@@ -72,8 +77,8 @@ const wait = (seconds: number, what: string): Action => ({ do: 'wait', seconds, 
 const requeue = wait(0, 'the next look')
 const waitForRelease = (user: string): Action => wait(IN_USE_SECONDS, `guest ${user} to release it`)
 
-/** Guards in order: deleting, disk of another object, absent, superseded, older than a copy, unknown to the ledger, too
- *  small, snapshot to take or remove, to be served, done. */
+/** Guards in order: deleting, disk of another object, absent, superseded, older than a copy, unknown to the ledger, in
+ *  use, too small, snapshot to take or remove, to be served, done. */
 export function planVolume(volume: VolumeObject, observed: ObservedVolume): Action[] {
   const { metadata, spec, status } = volume
   const { held, user, serving, snapshots = [], bytes } = observed
@@ -83,6 +88,8 @@ export function planVolume(volume: VolumeObject, observed: ObservedVolume): Acti
     if (status?.isRemoved === true) return []
     if (isTaken) return [removed(status)]
     if (user !== undefined) return [waitForRelease(user)]
+    if (isRemovalRefused(volume, observed))
+      return [effect('retain', {}), { ...removed(status), conditions: [REMOVAL_REFUSED] }]
     return [effect(spec.isRetained === true ? 'release' : 'remove', {}), removed(status)]
   }
   if (isTaken) return [{ ...failed(TAKEN_DETAIL), conditions: [nameTaken(TAKEN_DETAIL)] }]
@@ -90,6 +97,7 @@ export function planVolume(volume: VolumeObject, observed: ObservedVolume): Acti
   if (observed.isSuperseded === true) return [lost('Its server was moved to another host, which has the newer data.')]
   if (observed.isOlderThanServing === true) return [lost(OLDER)]
   if (bytes?.state !== 'made' || bytes.uid !== metadata.uid) return [effect('noteMade', {}), requeue]
+  if (spec.isCurrent === true && observed.isCurrent !== true) return [effect('noteCurrent', {}), requeue]
   // The order to serve it was withdrawn: the other host has no current data.
   if (bytes.served !== undefined && spec.serve === undefined && (metadata.generation ?? 0) > bytes.served.generation)
     return [effect('keep', {}), requeue]
@@ -147,13 +155,27 @@ const OLDER =
   'The disk was given to another host after this state of its object was written. That host may have newer data. ' +
   'The disk stays and is not used. Find out where the newer data are first.'
 
+const isBroughtBy = (source: VolumeSpec['source']): boolean => source?.kind === 'copy' || source?.kind === 'mirror'
+
+/** The platform takes it for the unused target of a move, and the host knows that it was used. Kubernetes was restored
+ *  to a state before the end of the move. */
+const isRemovalRefused = ({ spec }: VolumeObject, observed: ObservedVolume): boolean =>
+  isBroughtBy(spec.source) && spec.isRetained !== true && spec.isCurrent !== true && observed.isCurrent === true
+const REMOVAL_REFUSED: ConditionDraft = {
+  type: 'RemovalRefused',
+  status: 'True',
+  reason: 'InUseBefore',
+  message:
+    'The platform removes it as the target of a move that never ended here, but its data were in use here and may be ' +
+    'the newest. They stay on the host, which reports them as unclaimed.',
+}
+
 /** Whether the disk existed before, for this object or for an earlier one of the name that it is not a copy of. */
 function wasMade({ metadata: { uid }, spec: { source }, status }: VolumeObject, { bytes }: ObservedVolume): boolean {
-  const isBrought = source?.kind === 'copy' || source?.kind === 'mirror'
   return (
     status?.state === 'ready' ||
     status?.state === 'lost' ||
-    (bytes?.madeFor !== undefined && (bytes.madeFor === uid || !isBrought))
+    (bytes?.madeFor !== undefined && (bytes.madeFor === uid || !isBroughtBy(source)))
   )
 }
 
@@ -226,7 +248,7 @@ type Status = {
     | undefined
 }
 
-const removed = (reported: VolumeStatus | undefined): Action => ({
+const removed = (reported: VolumeStatus | undefined): StatusAction => ({
   do: 'status',
   status: { state: reported?.state ?? 'creating', isRemoved: true },
 })

@@ -15,6 +15,7 @@ import {
   ensureOwn,
   ensureVolume,
   hasSameData,
+  isBroughtByMove,
   isTerminating,
   poolAmong,
   removeVolume,
@@ -182,7 +183,8 @@ export function removeVolumes(storage: StorageObject, observed: Observed): Decis
 }
 
 /** The own volume may be marked to leave the data behind, which a stale cache does not show. So it is first marked to
- *  delete the data, before another volume is withdrawn. */
+ *  delete the data, before another volume is withdrawn. The deletion is an order for each copy of the data, also on the
+ *  target of a move that has not ended. */
 function withdrawOthers(
   storage: StorageObject,
   others: readonly VolumeObject[],
@@ -191,7 +193,10 @@ function withdrawOthers(
   const left = others.filter((one) => !isTerminating(one))
   return left.length > 0 && (own.spec.isRetained === true || isToTakeOver(own, lostBoots))
     ? [ensureOwn(storage, own, { lostBoots })]
-    : left.flatMap((one) => withdraw(storage, one, own))
+    : left.flatMap((one) => [
+        ...(isBroughtByMove(one) && !hasSameData(one, own) ? [ensureOwn(storage, one)] : []),
+        ...withdraw(storage, one, own),
+      ])
 }
 
 /** Shared data whose only volume is on a lost node is handed to a node that can access the pool, so that it can be

@@ -27,7 +27,16 @@ const keyOf = ({ metadata: { namespace = '', name } }: VolumeObject): Key => ({ 
 /** What differs between the volumes of one storage. */
 export type VolumeContent = Pick<
   VolumeSpec,
-  'source' | 'copyFrom' | 'serve' | 'origin' | 'pool' | 'takesOverFrom' | 'isRetained' | 'arrivingFor' | 'snapshots'
+  | 'source'
+  | 'copyFrom'
+  | 'serve'
+  | 'origin'
+  | 'pool'
+  | 'takesOverFrom'
+  | 'isRetained'
+  | 'isCurrent'
+  | 'arrivingFor'
+  | 'snapshots'
 >
 
 /** `holding` is everything that differs: a field that it leaves out is removed from the volume. */
@@ -71,17 +80,18 @@ export function ensureOwn(
   } = {},
 ): PlainAction {
   const {
-    spec: { source, origin, pool },
+    spec: { source, origin, pool, isCurrent },
     status,
   } = volume
-  const isBrought = source?.kind === 'copy' || source?.kind === 'mirror'
-  const isWhole = pool !== undefined && isBrought && origin !== undefined && status?.state === 'ready'
+  const isWhole = pool !== undefined && isBroughtByMove(volume) && origin !== undefined && status?.state === 'ready'
   const takesOverFrom = withLostHosts(volume, lostBoots)
   return ensureVolume(storage, nodeOf(volume), {
     source: isWhole ? undefined : source,
     origin,
     pool,
     takesOverFrom,
+    // Hosts remove data that a move brought and that were in use only where this says that the move has ended.
+    isCurrent: isBroughtByMove(volume) || isCurrent === true ? true : undefined,
     serve,
     snapshots,
   })
@@ -126,6 +136,10 @@ export const poolAmong = (tier: StorageSpec['tier'], pools: readonly string[]): 
  *  may. */
 export const hasSameData = ({ spec: { pool } }: VolumeObject, own: VolumeObject | undefined): boolean =>
   pool !== undefined && (own === undefined || pool === own.spec.pool)
+
+/** Whether a move has brought it, or was to. */
+export const isBroughtByMove = ({ spec: { source } }: VolumeObject): boolean =>
+  source?.kind === 'copy' || source?.kind === 'mirror'
 
 /** Removes the volume from its node. Data on shared storage stays there for the node of the server. */
 export const withdraw = (

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { defined } from '../../../domain/defined.ts'
 import { Lease, type ResourceType, Secret } from '../../../kit/kube/object.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { simulatedBackups } from '../../../agents/node/backup/simulated.ts'
@@ -256,6 +257,32 @@ describe('an agent of a simulated host', () => {
     expect(await unclaimed()).toMatchObject({ count: 2, names: [`Instance ${INSTANCE}`, 'Volume boot'] })
     await world.pass(3 * 3_600_000)
     expect([world.host.running().length, [...world.disks.keys()]]).toEqual([1, ['boot']])
+  })
+
+  it.each([
+    { isCurrent: undefined, disks: ['boot'], report: [{ kind: 'Volume', name: 'boot', isCurrent: true }] },
+    { isCurrent: true, disks: [], report: undefined },
+  ])('keeps a disk that a move brought and a guest used, unless the move has ended here', async (each) => {
+    await world.createInstanceOnly()
+    const spec = {
+      storage: { namespace: 'acct-1', name: 's', uid: 'boot' },
+      sizeGibibytes: 1,
+      source: { kind: 'mirror', name: 'op-1' },
+      ...defined({ isCurrent: each.isCurrent }),
+    } as const
+    const metadata = { namespace: NAMESPACE, name: 'boot', finalizers: [AGENT_FINALIZER] }
+    await world.settled(world.store.create(Volume, { metadata, spec }))
+    await running()
+    world.killAgent()
+    world.startAgent()
+    await world.settled(world.store.delete(Instance, { namespace: NAMESPACE, name: INSTANCE }))
+    await world.settled(world.store.delete(Volume, { namespace: NAMESPACE, name: 'boot' }))
+    const volume = () => world.settled(world.store.get(Volume, { namespace: NAMESPACE, name: 'boot' }))
+    await world.until(async () => (await volume()) === undefined)
+    await world.pass(12 * 60_000)
+    const report = await world.settled(world.store.get(NodeReport, { namespace: NAMESPACE, name: NODE_REPORT_NAME }))
+    expect([...world.disks.keys()]).toEqual(each.disks)
+    expect(report?.status?.unclaimed).toEqual(each.report?.map((one) => ({ ...one, since: expect.any(String) })) ?? [])
   })
 
   it('claims again what gets its object back', async () => {

@@ -43,7 +43,7 @@ function summaryOf(action: Action): string {
       isRemoved?: boolean
       lostSnapshots?: readonly string[]
     }
-    if (isRemoved === true) return 'removed'
+    if (isRemoved === true) return ['removed', ...(action.conditions ?? []).map(({ type }) => type)].join(' ')
     const parts = ['status', state, ...(serving === undefined ? [] : [serving.id, serving.port])]
     return [...parts, ...(lostSnapshots === undefined ? [] : ['lost', ...lostSnapshots])].join(' ')
   }
@@ -326,6 +326,60 @@ const rows: readonly Row[] = [
     spec: { isRetained: true, pool: 'p' },
     observed: { held, pool: { isMounted: true, hasVolume: true } },
     does: ['release', 'removed'],
+  },
+  {
+    why: 'what a move brought and that was in use stays when the move is undone',
+    isDeleting: true,
+    spec: { source: { kind: 'mirror', name: 'op-1' } },
+    observed: { held, isCurrent: true },
+    does: ['retain', 'removed RemovalRefused'],
+  },
+  {
+    why: 'and so does a copy, in a pool as well',
+    isDeleting: true,
+    spec: { source: { kind: 'copy', name: 'op-1' }, pool: 'p' },
+    observed: { held, isCurrent: true, pool: { isMounted: true, hasVolume: true } },
+    does: ['retain', 'removed RemovalRefused'],
+  },
+  {
+    why: 'it goes when it was never in use',
+    isDeleting: true,
+    spec: { source: { kind: 'mirror', name: 'op-1' } },
+    observed: { held },
+    does: ['remove', 'removed'],
+  },
+  {
+    why: 'it goes when the platform knows that the move has ended here',
+    isDeleting: true,
+    spec: { source: { kind: 'mirror', name: 'op-1' }, isCurrent: true },
+    observed: { held, isCurrent: true },
+    does: ['remove', 'removed'],
+  },
+  {
+    why: 'it leaves the host when another one has it in the pool',
+    isDeleting: true,
+    spec: { source: { kind: 'copy', name: 'op-1' }, pool: 'p', isRetained: true },
+    observed: { held, isCurrent: true, pool: { isMounted: true, hasVolume: true } },
+    does: ['release', 'removed'],
+  },
+  {
+    why: 'what no move brought goes although it was in use',
+    isDeleting: true,
+    spec: { source: template },
+    observed: { held, isCurrent: true },
+    does: ['remove', 'removed'],
+  },
+  {
+    why: 'it is noted that a move has ended here',
+    spec: { source: { kind: 'copy', name: 'op-1' }, isCurrent: true },
+    observed: { held },
+    does: ['noteCurrent', 'wait 0'],
+  },
+  {
+    why: 'once',
+    spec: { source: { kind: 'copy', name: 'op-1' }, isCurrent: true },
+    observed: { held, isCurrent: true },
+    does: ['status ready'],
   },
   { why: 'but not under a guest', isDeleting: true, observed: { held, user: 'g' }, does: ['wait 1'] },
 ]

@@ -79,7 +79,7 @@ const actionLines = (actions: readonly Action[]) =>
     if (action.do === 'remove') return `remove ${action.key.namespace}`
     if (action.do === 'change') return `change ${JSON.stringify(action.patch)}`
     if (action.do !== 'ensure') return action.do
-    const { source, copyFrom, serve, pool, isRetained, arrivingFor } = action.draft.spec as VolumeSpec
+    const { source, copyFrom, serve, pool, isRetained, isCurrent, arrivingFor } = action.draft.spec as VolumeSpec
     return [
       `ensure ${action.draft.metadata.namespace}`,
       source && `${source.kind} ${source.name}`,
@@ -87,6 +87,7 @@ const actionLines = (actions: readonly Action[]) =>
       serve && `serves ${serve.id}`,
       pool && `on ${pool}`,
       isRetained === true && 'retained',
+      isCurrent === true && 'current',
       arrivingFor && `for ${arrivingFor}`,
     ]
       .filter(Boolean)
@@ -304,13 +305,13 @@ describe('while its server moves', () => {
       'the disk before goes once the new one is whole',
       storage(),
       observed({ node: 'n2', volumes: [volume(READY), copy] }),
-      ['remove node-n1', 'ensure node-n2 copy op-1', 'state online'],
+      ['remove node-n1', 'ensure node-n2 copy op-1 current', 'state online'],
     ],
     [
       'never before',
       storage(),
       observed({ node: 'n2', volumes: [volume(READY), { ...copy, status: { state: 'creating' } }] }),
-      ['ensure node-n2 copy op-1', 'state creating'],
+      ['ensure node-n2 copy op-1 current', 'state creating'],
     ],
     [
       'a disk that only another node has is not made a second time',
@@ -428,19 +429,19 @@ describe('while its server moves', () => {
       'the data before goes with the node before, and the copy is at home',
       moved,
       isThere(),
-      ['remove node-n1', 'ensure node-n2 on p2', 'state online'],
+      ['remove node-n1', 'ensure node-n2 on p2 current', 'state online'],
     ],
     [
       'never before the copy is whole',
       moved,
       isThere({ volumes: [shared(), { ...copied, status: { state: 'creating' } }] }),
-      ['ensure node-n2 copy op-1 on p2', 'state creating'],
+      ['ensure node-n2 copy op-1 on p2 current', 'state creating'],
     ],
     [
       'deleted on the way, both data go',
       storage({}, 'now'),
       observed({ isInUse: false, volumes: [shared(), copied] }),
-      ['remove node-n2', 'state deleting'],
+      ['ensure node-n2 on p2 current', 'remove node-n2', 'state deleting'],
     ],
   ])('to another zone, %s', (_why, object, world, expected) =>
     expect(actionLines(plan(object, world))).toEqual(expected),
