@@ -1,7 +1,7 @@
 /** Opens the database: one pool, bigint as number, migrations forward under an advisory lock. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely'
+import { CompiledQuery, Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import pg from 'pg'
 import { systemClock } from '../../kit/sys/clock.ts'
@@ -22,6 +22,21 @@ async function readMigrations(): Promise<Record<string, Migration>> {
     migrations[name] = await import(`../migrations/${name}.ts`)
   }
   return migrations
+}
+
+/** Those of a later release that this database has: they are after all known ones, and nothing to do here. Without
+ *  them, no process of this release could start beside the next one, or after it was taken back. */
+async function readLaterMigrations(
+  connection: Kysely<Tables>,
+  known: Readonly<Record<string, Migration>>,
+): Promise<Record<string, Migration>> {
+  const last = Object.keys(known).toSorted().at(-1) ?? ''
+  const { rows: tables } = await sql<{ isThere: boolean }>`
+    select to_regclass('kysely_migration') is not null as "isThere"`.execute(connection)
+  if (tables[0]?.isThere !== true) return {}
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(connection)
+  const later = rows.filter(({ name }) => !(name in known) && name > last)
+  return Object.fromEntries(later.map(({ name }) => [name, { up: async () => {} }]))
 }
 
 const BIGINT_OID = 20
@@ -80,12 +95,15 @@ export function openDatabase(options: DatabaseOptions): Database {
 
 const MIGRATION_LOCK = 7_238_501
 
-/** Brings the schema to the newest version. Safe to call from several processes at once. */
+/** Brings the schema to the newest version that this release knows; a later one stays. Safe to call from several
+ *  processes at once. */
 export async function migrate(db: Database): Promise<void> {
   await db.connection().execute(async (connection) => {
     await connection.executeQuery(CompiledQuery.raw(`select pg_advisory_lock(${MIGRATION_LOCK})`))
     try {
-      const migrator = new Migrator({ db: connection, provider: { getMigrations: readMigrations } })
+      const own = await readMigrations()
+      const migrations = { ...own, ...(await readLaterMigrations(connection, own)) }
+      const migrator = new Migrator({ db: connection, provider: { getMigrations: async () => migrations } })
       const { error } = await migrator.migrateToLatest()
       if (error !== undefined) throw error
     } finally {

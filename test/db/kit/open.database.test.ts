@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
 import { begin } from '../../../db/kit/begin.ts'
 import { databaseUnavailable } from '../../../db/kit/failures.ts'
-import { openDatabase, type Queries } from '../../../db/kit/open.ts'
+import { migrate, openDatabase, type Queries } from '../../../db/kit/open.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
@@ -29,3 +29,14 @@ test(
     expect((await sql<{ one: number }>`select 1 as one`.execute(cutOff)).rows).toEqual([{ one: 1 }])
   },
 )
+
+test('a database of a later release is left as it is, and one with an unknown earlier step is refused', async () => {
+  const note = (name: string) =>
+    sql`insert into kysely_migration (name, timestamp) values (${name}, '2030-01-01T00:00:00.000Z')`.execute(
+      database.db,
+    )
+  await note('9999-of-the-next-release')
+  await migrate(database.db)
+  await note('0001-of-nobody')
+  await expect(migrate(database.db)).rejects.toThrow('0001-of-nobody')
+})
