@@ -157,10 +157,14 @@ const OLDER =
 
 const isBroughtBy = (source: VolumeSpec['source']): boolean => source?.kind === 'copy' || source?.kind === 'mirror'
 
-/** The platform takes it for the unused target of a move, and the host knows that it was used. Kubernetes was restored
- *  to a state before the end of the move. */
+/** The platform takes it for the unused target of a move, and the host knows that it was used and has given it to no
+ *  other host since. Kubernetes was restored to a state before the end of the move. */
 const isRemovalRefused = ({ spec }: VolumeObject, observed: ObservedVolume): boolean =>
-  isBroughtBy(spec.source) && spec.isRetained !== true && spec.isCurrent !== true && observed.isCurrent === true
+  isBroughtBy(spec.source) &&
+  spec.isRetained !== true &&
+  spec.isCurrent !== true &&
+  observed.isCurrent === true &&
+  observed.isSuperseded !== true
 const REMOVAL_REFUSED: ConditionDraft = {
   type: 'RemovalRefused',
   status: 'True',

@@ -342,6 +342,13 @@ const rows: readonly Row[] = [
     does: ['retain', 'removed RemovalRefused'],
   },
   {
+    why: 'it goes when the host has given it to another one since',
+    isDeleting: true,
+    spec: { source: { kind: 'mirror', name: 'op-1' } },
+    observed: { held, isCurrent: true, isSuperseded: true },
+    does: ['remove', 'removed'],
+  },
+  {
     why: 'it goes when it was never in use',
     isDeleting: true,
     spec: { source: { kind: 'mirror', name: 'op-1' } },
