@@ -89,6 +89,7 @@ export async function openDatabaseMachine({
     }),
   })
   let generation = 0
+  const sent = new Map<number, Section>()
   let section: Section = {
     diskSerial: 'disk',
     database: 'shop',
@@ -129,7 +130,8 @@ export async function openDatabaseMachine({
       generation += 1
       const postgresql = { ...section, ...change }
       const answer = await machine.apply({ machine: 'm1', generation, fingerprint: `f${generation}`, postgresql })
-      if (answer.generation === generation) section = postgresql
+      sent.set(generation, postgresql)
+      section = sent.get(answer.generation) ?? section
       return answer
     },
     async kill() {
