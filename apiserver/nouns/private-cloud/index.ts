@@ -11,6 +11,7 @@ import {
   unprocessable,
 } from '../../../domain/private-cloud/rules.ts'
 import { listOwnerMails } from '../../../db/account/index.ts'
+import { listStaffMails } from '../../../db/staff/index.ts'
 import { appendAudit } from '../../../db/audit/index.ts'
 import {
   type PrivateCloudRequestRow,
@@ -29,7 +30,7 @@ import { auditEntryOf } from '../../kit/change/audit.ts'
 import { type OperatorAct, auditStaff } from '../../kit/change/staff-audit.ts'
 import { pageOfRows } from '../../kit/list/page.ts'
 import type { Parts } from '../../kit/parts.ts'
-import { mailAll, mailStaff } from '../../kit/request-mails.ts'
+import { mailAll } from '../../kit/request-mails.ts'
 import { openCapacity } from './capacity.ts'
 import { noun } from '../../kit/noun.ts'
 
@@ -126,7 +127,8 @@ async function create(parts: Parts, call: Call<typeof routes.createPrivateCloudR
   return await parts.db.transaction().execute(async (tx) => {
     const request = { id, accountId, ...amounts, region, notes, requestedByEmail, now }
     const row = await insertPrivateCloudRequest(tx, request)
-    await mailStaff(tx, parts, accountId, mail('private_cloud_request', { request: id }))
+    // each of them: the contract says so, and their number in an hour is bounded
+    await mailAll(tx, parts, await listStaffMails(tx, 'operations'), mail('private_cloud_request', { request: id }))
     await appendAudit(tx, auditEntryOf(call, { resourceId: id }), parts)
     return { status: 201, body: { request: viewOf(row) } }
   })

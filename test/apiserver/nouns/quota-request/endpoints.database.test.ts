@@ -100,7 +100,7 @@ test('staff get one mail in an hour for an account, which makes so many requests
   }
   expect(statuses).toEqual([...Array.from({ length: 20 }, () => 201), 429])
   // the clock may have come to another hour
-  expect((await count()) - before).toBeLessThanOrEqual(2)
+  expect([1, 2]).toContain((await count()) - before)
   const after = await count()
   await ask(ASKED, await cloud.signUp('other@example.com'))
   expect(await count()).toBe(after + 1)
