@@ -1,5 +1,6 @@
 /** Unique names and addresses. A claim is one row under a unique key; a holder's rows are deleted with it. */
 import { sql, type Transaction } from 'kysely'
+import { isHiddenMachineId } from '../../domain/managed-machine/rules.ts'
 import { nameTaken, type Problem } from '../../domain/problem.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import type { Queries } from '../kit/open.ts'
@@ -56,10 +57,12 @@ async function hostnameTaken(
   })
     .select('holder')
     .executeTakeFirst()
+  const id = owner?.holder.replace(/^[^/]*\//, '')
   const isMade = owner !== undefined && !refused.some(({ holder }) => holder === owner.holder)
   return nameTaken(
     `Another server of the account is called ${hostname} in zone ${zone}. Choose another hostname.`,
-    isMade ? { type: 'server', id: owner.holder.replace(/^[^/]*\//, '') } : undefined,
+    // machines of managed services are no servers for customers
+    isMade && id !== undefined && !isHiddenMachineId(id) ? { type: 'server', id } : undefined,
   )
 }
 

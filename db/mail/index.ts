@@ -113,8 +113,15 @@ export async function markMailFailed(queries: Queries, id: string, retryAt: Date
     .execute()
 }
 
-/** Removes mails that were sent before the instant. */
+/** Removes mails that were sent before the instant, and what a process of the release before has left of those that it
+ *  sent: it knows no fields, which may contain a secret. */
 export async function forgetOldMails(queries: Queries, before: Date): Promise<void> {
+  await queries
+    .updateTable('email_outbox')
+    .set({ fields: null })
+    .where('sent_at', 'is not', null)
+    .where('fields', 'is not', null)
+    .execute()
   await queries.deleteFrom('email_outbox').where('sent_at', '<', before).execute()
 }
 

@@ -31,7 +31,6 @@ const AlarmView = z
 
 export const listAlarms = routesUnder({
   path: '/v1/operator/alarms',
-  area: "The platform's own control plane, operations, capacity",
   staff: 'any',
   access: { resource: 'operations', scope: 'cluster' },
 }).get('list_alarms', '', {

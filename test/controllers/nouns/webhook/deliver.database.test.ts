@@ -37,6 +37,7 @@ import { silentLog as log } from '../../../../kit/sys/log.ts'
 import { systemRandom as random } from '../../../../kit/sys/random.ts'
 import { createSealing } from '../../../../kit/sys/sealing.ts'
 import { createAccount, giveStanding } from '../../../accounts.ts'
+import { lockWaits } from '../../../lock-waits.ts'
 import { useDatabase } from '../../../database.ts'
 import { isVerified, type Received, type Receiver, startReceiver } from './receiver.ts'
 
@@ -554,13 +555,7 @@ test('an event that is found while the one before ends waits for nobody', async 
     .transaction()
     .execute((tx) => recordAttempt(tx, ending, { now, status: 200, error: null }))
   // It waits for the lock, or it has ended without one.
-  const locks = () => sql<{ count: number }>`select count(*)::int as count from pg_locks where not granted`
-  await Promise.race([
-    recording,
-    expect
-      .poll(async () => (await locks().execute(database.db)).rows[0]?.count, { timeout: 60_000 })
-      .toBeGreaterThan(0),
-  ])
+  await Promise.race([recording, expect.poll(() => lockWaits(database.db), { timeout: 60_000 }).toBeGreaterThan(0)])
   ended.resolve()
   await Promise.all([finding, recording])
   await rounds()
