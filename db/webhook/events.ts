@@ -170,6 +170,8 @@ export async function addEvents(
   const webhooks = await selectWhere(tx, 'webhook', { account_id: accountId, enabled: true })
     .select(['id', 'events'])
     .where('paused_at', 'is', null)
+    // before its deliveries, as its removal locks them
+    .forKeyShare()
     .execute()
   const counted = await selectWhere(tx, 'webhook_delivery', { account_id: accountId, state: 'pending' })
     .select((columns) => ['webhook_id', columns.fn.countAll<number>().as('count')])

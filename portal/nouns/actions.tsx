@@ -106,6 +106,7 @@ async function runAll(
   action: ActionOf<Thing>,
   items: readonly Thing[],
   body: Readonly<Record<string, unknown>>,
+  keys = new Map<string, string>(),
 ): Promise<Outcome> {
   const done = new Set<string>()
   const refusals: Refusal[] = []
@@ -114,7 +115,7 @@ async function runAll(
   const work = async (): Promise<void> => {
     for (let item = waiting.shift(); item !== undefined; item = waiting.shift())
       try {
-        secrets = secretsIn(await runOne(action.operation, item.id, body)) ?? secrets
+        secrets = secretsIn(await runOne(action.operation, item.id, body, keys)) ?? secrets
         done.add(item.id)
       } catch (error) {
         refusals.push(asRefusal(action.operation, error))
@@ -130,14 +131,18 @@ const runOne = (
   id: OperationId,
   item: string,
   body: Readonly<Record<string, unknown>>,
+  keys: Map<string, string>,
 ): Promise<Readonly<Record<string, unknown>>> => {
   const { method } = ruleOf(id)
+  const what = JSON.stringify([item, body])
+  const key = keys.get(what) ?? uuid()
+  keys.set(what, key)
   const hasBody = method !== 'DELETE' && method !== 'GET'
   return send(id, {
     path: pathTo(id, item),
     ...(hasBody && Object.keys(body).length > 0 ? { body } : {}),
     ...(method === 'DELETE' && Object.keys(body).length > 0 ? { query: queryOf(body) } : {}),
-    ...(method === 'POST' ? { idempotencyKey: uuid() } : {}),
+    ...(method === 'POST' ? { idempotencyKey: key } : {}),
   })
 }
 
@@ -169,6 +174,8 @@ function ActionDialog({ noun, action, items, onClose, onDone }: ActionDialogProp
   const [before] = useState(items.length === 1 && only !== undefined ? action.initial?.(only) : undefined)
   const form = useForm(before ?? {})
   const bodies = useBodies()
+  // Of what was sent from here: sent again after a lost answer, it is carried out once.
+  const [keys] = useState(() => new Map<string, string>())
   const [isBusy, setBusy] = useState(false)
   const [refusal, setRefusal] = useState<Refusal>()
   const schema = bodies?.[action.operation] ?? { flags: {} }
@@ -181,7 +188,7 @@ function ActionDialog({ noun, action, items, onClose, onDone }: ActionDialogProp
     const after = form.values
     const isChange = before !== undefined && ruleOf(action.operation).method === 'PATCH'
     const body = isChange ? changesOf(fields, schema, { before, after }) : bodyOf(fields, after)
-    const outcome = await runAll(noun, action, items, body)
+    const outcome = await runAll(noun, action, items, body, keys)
     const { refusals } = outcome
     setBusy(false)
     setRefusal(refusals[0])

@@ -67,7 +67,8 @@ export function Confirm(props: ConfirmProps): ReactNode {
   const isTyped = type === undefined || typed === type
   const submit = (event: FormEvent): void => {
     event.preventDefault()
-    if (isTyped) props.onConfirm()
+    // Enter submits the form although its button is busy.
+    if (isTyped && !props.isBusy) props.onConfirm()
   }
   return (
     <Dialog title={title} onClose={props.onClose} role={isDanger ? 'alertdialog' : 'dialog'}>
