@@ -113,7 +113,7 @@ describe('nouns', () => {
       expect(await overflow(page), path).toEqual([])
     }
     // the properties are in the settings
-    expect(await page.getByRole('definition').allInnerTexts()).toContain(name)
+    await expect.poll(() => page.getByRole('definition').allInnerTexts(), { timeout: 60_000 }).toContain(name)
   })
 
   it('refuse a name that would turn the text beside it around', async () => {
