@@ -109,7 +109,9 @@ describe.each(['light', 'dark'] as const)('a deployment with its own brand, in t
     for (const path of ['/dashboard', '/servers', '/servers/new', '/settings']) {
       await page.goto(path)
       await page.getByRole('heading', { level: 1 }).waitFor()
-      expect(await page.getByRole('navigation').getByRole('link', { name: 'Support' }).count()).toBe(1)
+      await expect
+        .poll(() => page.getByRole('navigation').getByRole('link', { name: 'Support' }).count(), { timeout: 60_000 })
+        .toBe(1)
       expect(await accessFaults(page), path).toEqual([])
     }
     expect(await page.title()).toContain(` · ${NAME}`)
@@ -121,7 +123,7 @@ describe.each(['light', 'dark'] as const)('a deployment with its own brand, in t
     await page.goto('/login')
     const logo = page.getByRole('link').getByRole('img', { name: NAME })
     await logo.waitFor()
-    expect(await logo.count()).toBe(1)
+    await expect.poll(() => logo.count(), { timeout: 60_000 }).toBe(1)
     const widths = '[...document.images].filter((image) => image.offsetParent).map((image) => image.naturalWidth)'
     expect(await page.evaluate(widths)).toEqual([120])
     const address = (await logo.getAttribute('src')) ?? ''
@@ -138,7 +140,7 @@ it('has images that can do nothing, also when somebody opens one', async () => {
   await page.goto('/login')
   const address = await page.getByRole('img', { name: NAME }).getAttribute('src')
   await page.goto(address ?? '')
-  expect(await page.locator('rect').count()).toBe(1)
+  await expect.poll(() => page.locator('rect').count(), { timeout: 60_000 }).toBe(1)
   expect(await page.evaluate("[document.documentElement.dataset.ran ?? '', 'ran' in globalThis]")).toEqual(['', false])
 })
 
@@ -168,7 +170,7 @@ it('is the same for staff', async () => {
   const page = await portal.page({ at })
   await page.goto('/login')
   await page.getByRole('heading', { level: 1 }).waitFor()
-  expect(await page.getByRole('link', { name: NAME }).count()).toBe(1)
+  await expect.poll(() => page.getByRole('link', { name: NAME }).count(), { timeout: 60_000 }).toBe(1)
   expect(await page.title()).toContain(NAME)
   expect(await accessFaults(page)).toEqual([])
 })
