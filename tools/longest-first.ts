@@ -12,16 +12,16 @@ export const LONGEST: readonly string[] = [
   'test/agents/node/move.endurance.test.ts',
   'test/e2e/public-network.network-long.test.ts',
   'test/agents/node/move.qemu-long.test.ts',
-  'test/agents/node/images/database-archive.postgresql.test.ts',
+  'test/agents/node/images/database-archive.postgresql-long.test.ts',
   'test/controllers/network/ovn/private.network.test.ts',
-  'test/controllers/network/ovn/firewall-model.network.test.ts',
+  'test/controllers/network/ovn/firewall-model.network-long.test.ts',
   'test/agents/node/network/user-mode.network-long.test.ts',
   'test/controllers/network/public-network/guest.network.test.ts',
   'test/hosting/processes/host.kubernetes.test.ts',
-  'test/controllers/nouns/kubernetes-cluster/life.kubernetes.test.ts',
+  'test/controllers/nouns/kubernetes-cluster/life.kubernetes-long.test.ts',
   'test/agents/node/hypervisor.qemu.test.ts',
   'test/agents/node/agent.qemu.test.ts',
-  'test/agents/node/images/import/import.qemu.test.ts',
+  'test/agents/node/images/import/import.qemu-long.test.ts',
 ]
 
 type File = Pick<TestSpecification, 'moduleId'>

@@ -8,7 +8,7 @@ import { asItems, isAddress, LOOPED } from './shown-addresses.ts'
 
 const OUTSIDE = 'test/controllers/nouns/load-balancer/outside.network.test.ts'
 const DEV_CLUSTER = 'test/e2e/dev-cluster.endurance.test.ts'
-const CLUSTER = 'test/controllers/nouns/kubernetes-cluster/life.kubernetes.test.ts'
+const CLUSTER = 'test/controllers/nouns/kubernetes-cluster/life.kubernetes-long.test.ts'
 const PLAYGROUND = 'test/hosting/processes/guests/playground.cluster.test.ts'
 const EDGE = 'test/controllers/nouns/edge/packets.network.test.ts'
 const PRIVATE = 'test/controllers/network/ovn/private.network.test.ts'

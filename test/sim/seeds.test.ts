@@ -34,7 +34,8 @@ const UNCHANGED: Readonly<Record<string, string>> = {
     'and what follows from what guests say by tables',
   objectstorages: 'worlds of their own have them: `objects.seeds.test.ts`',
   webhooks:
-    'no host has a part of them, and no receiver is in a world: `webhook/kill.database.test.ts` kills who sends',
+    'no host has a part of them, and no receiver is in a world: `webhook/life.database-long.test.ts` kills who finds ' +
+    'and sends',
   backups: 'worlds of their own have a place for them: `backups.seeds.test.ts`',
 }
 
