@@ -106,7 +106,10 @@ function Chain(): ReactNode {
       <div>
         <ButtonLink href={ruleOf('export_audit_entries').path}>{texts.download}</ButtonLink>
       </div>
-      <Snippet label={texts.verify} forms={[{ name: 'CLI', text: 'svccloud audit export > audit.jsonl' }]} />
+      <Snippet
+        label={texts.verify}
+        forms={[{ name: 'CLI', text: 'svccloud audit export-entries --all > audit.ndjson' }]}
+      />
     </Panel>
   )
 }

@@ -462,7 +462,7 @@ export const de: Texts = {
     lines: 'Benutzen mit',
     linesNote: 'Legen Sie das Geheimnis erst in SECRET_ACCESS_KEY ab.',
     browse:
-      'Das Portal hat Ihre Schlüssel nie; darum listet es keine Objekte. ' +
+      'Das Portal listet keine Objekte. ' +
       'Benutzen Sie eines dieser Programme, oder teilen Sie ein Objekt über eine vorsignierte Adresse.',
   },
   pools: {

@@ -461,9 +461,7 @@ export const en = {
     staysAddress: 'Endpoint, keys, buckets and objects',
     lines: 'Use it with',
     linesNote: 'Put the secret into the variable SECRET_ACCESS_KEY first.',
-    browse:
-      'The portal never has your keys, so it lists no objects. ' +
-      'Use one of these programs, or share one object by a presigned address.',
+    browse: 'The portal lists no objects. ' + 'Use one of these programs, or share one object by a presigned address.',
   },
   pools: {
     title: 'Node pools',

@@ -235,7 +235,7 @@ export const operatorGerman: OperatorTexts = {
     staysServers: (count) => `${number(count)} Server laufen weiter`,
     goesNew: 'Er nimmt keine neuen Server auf',
     goesAway: (count) => `${number(count)} Server ziehen auf andere Knoten`,
-    staysStuck: 'Server, die nirgends passen, bleiben, und das Leeren wird mit ihren Namen abgelehnt',
+    staysStuck: 'Server, die nirgends passen, bleiben, und das Leeren wird mit ihren Ids abgelehnt',
     goesGuests: (count) => `Bis zu ${number(count)} Gäste auf ihm enden, mit dem Inhalt ihres Speichers`,
     goesForce: 'Mit Zwang: Auch Gäste, die noch laufen und antworten, enden',
     staysDisks: 'Platten auf gemeinsamem Speicher; Server starten anderswo, wo ihre Regel es sagt',

@@ -220,7 +220,7 @@ export const operatorEnglish = {
     staysServers: (count: number) => `${number(count)} servers keep running`,
     goesNew: 'It takes no new servers',
     goesAway: (count: number) => `${number(count)} servers move to other nodes`,
-    staysStuck: 'Servers that fit nowhere stay, and the drain is refused with their names',
+    staysStuck: 'Servers that fit nowhere stay, and the drain is refused with their ids',
     goesGuests: (count: number) => `Up to ${number(count)} guests on it end, with what is in their memory`,
     goesForce: 'With force: guests that still run and answer end too',
     staysDisks: 'Disks on shared storage; servers restart elsewhere where their policy says so',
@@ -287,7 +287,7 @@ export const operatorEnglish = {
     differs: 'different in each pool',
     change: 'Change',
     changeOf: (zone: string) => `Storage policy of ${zone}`,
-    moves: 'More copies, or copies further apart, copy every block that lies wrong now.',
+    moves: 'More copies, or copies further apart, copy every block that is misplaced now.',
     changed: (zone: string) => `${zone}: the change is accepted`,
   },
   alarms: {
