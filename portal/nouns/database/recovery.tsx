@@ -23,7 +23,7 @@ interface DatabaseProps {
 
 export function RecoveryTab({ item }: DatabaseProps): ReactNode {
   const { data, error } = useRead('list_database_backups', { path: { id: item.id } }, { isAlwaysStale: true })
-  if (error instanceof Refusal) return <ProblemView refusal={error} />
+  if (data === undefined && error instanceof Refusal) return <ProblemView refusal={error} />
   if (data === undefined) return <Loading />
   return (
     <Stack>

@@ -213,7 +213,7 @@ export function SnapshotsTab({ item }: ClusterProps): ReactNode {
     { path: { id: item.id } },
     { isAlwaysStale: true },
   )
-  if (error instanceof Refusal) return <ProblemView refusal={error} />
+  if (data === undefined && error instanceof Refusal) return <ProblemView refusal={error} />
   if (data === undefined) return <Loading />
   const texts = t().pools
   const restore = (snapshot: KubernetesClusterSnapshot): void =>

@@ -19,7 +19,8 @@ import { cutsSsh, NEW_RULE, portsOf, portsText, type TemplateName, TEMPLATES } f
 
 export function FirewallTab({ item }: { readonly item: Server }): ReactNode {
   const { data, error, refetch } = useFirewall(item)
-  if (error instanceof Refusal) return <ProblemView refusal={error} retry={() => void refetch()} />
+  if (data === undefined && error instanceof Refusal)
+    return <ProblemView refusal={error} retry={() => void refetch()} />
   if (data === undefined) return <Loading />
   return <Edited server={item} newest={data} readNewest={async () => (await refetch({ throwOnError: true })).data} />
 }

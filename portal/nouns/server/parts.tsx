@@ -22,7 +22,7 @@ interface PartProps {
 
 export function StoragesTab({ item }: PartProps): ReactNode {
   const { data, error } = useList('list_storages', { server_id: item.id })
-  if (error instanceof Refusal) return <ProblemView refusal={error} />
+  if (data === undefined && error instanceof Refusal) return <ProblemView refusal={error} />
   if (data === undefined) return <Loading />
   // storages, as the noun has them
   const items = itemsOf(data) as readonly unknown[] as readonly Thing[]
@@ -37,7 +37,7 @@ export function NetworksTab({ item }: PartProps): ReactNode {
   const { data, error } = useRead('list_server_interfaces', { path: { id: item.id } }, { isAlwaysStale: true })
   const [leaving, setLeaving] = useState<Interface>()
   const may = useMay()
-  if (error instanceof Refusal) return <ProblemView refusal={error} />
+  if (data === undefined && error instanceof Refusal) return <ProblemView refusal={error} />
   if (data === undefined) return <Loading />
   const texts = t().server
   return (

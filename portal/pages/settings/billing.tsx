@@ -22,7 +22,7 @@ export function Billing(): ReactNode {
   const { data, error } = useRead('get_usage_summary', {}, { isOn: isAllowed, isAlwaysStale: true })
   const { data: payment } = useRead('get_payment_configuration', {}, { isOn: isAllowed })
   if (!isAllowed) return <Soft>{t().problem.askOwner}</Soft>
-  if (error instanceof Refusal) return <ProblemView refusal={error} />
+  if (data === undefined && error instanceof Refusal) return <ProblemView refusal={error} />
   if (data === undefined) return <Loading />
   const texts = t().billing
   return (

@@ -22,7 +22,7 @@ export function PrivateCloud(): ReactNode {
   const may = useMay()
   const [ask, dialog] = useQuestion(['get_private_cloud', 'list_private_cloud_requests'])
   const { data, error } = useRead('get_private_cloud', {}, { isAlwaysStale: true })
-  if (error instanceof Refusal) return <ProblemView refusal={error} />
+  if (data === undefined && error instanceof Refusal) return <ProblemView refusal={error} />
   if (data === undefined) return <Loading />
   const texts = t().privateCloud
   const { minimums } = data

@@ -28,7 +28,7 @@ export function Quotas(): ReactNode {
   const [asked, setAsked] = useState<string>()
   const [question, dialog] = useQuestion(['list_quota_requests'])
   const may = useMay()
-  if (error instanceof Refusal) return <ProblemView refusal={error} />
+  if (data === undefined && error instanceof Refusal) return <ProblemView refusal={error} />
   if (data === undefined) return <Loading />
   const open = new Set(
     requests.filter(({ state }) => state === 'open' || state === 'in_review').map(({ name }) => name),

@@ -33,7 +33,7 @@ export function Rows<List extends ListId>(props: RowsProps<List>): ReactNode {
   const [chosen, setChosen] = useState<ItemOf<List>>()
   const [isBusy, setBusy] = useState(false)
   const [refusal, setRefusal] = useState<Refusal>()
-  if (error instanceof Refusal) return <ProblemView refusal={error} />
+  if (data === undefined && error instanceof Refusal) return <ProblemView refusal={error} />
   if (isPending) return <Loading />
   const items = itemsOf(data).map((item) => Object.assign({ id: idOf(item) }, item))
   if (items.length === 0)

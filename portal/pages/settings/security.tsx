@@ -27,7 +27,7 @@ export function Security(): ReactNode {
     setAsk(undefined)
     void readAgain('get_account_mfa')
   }
-  if (error instanceof Refusal) return <ProblemView refusal={error} />
+  if (data === undefined && error instanceof Refusal) return <ProblemView refusal={error} />
   if (data === undefined) return <Loading />
   const texts = t().security
   return (

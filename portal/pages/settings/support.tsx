@@ -96,7 +96,7 @@ function Organisation(): ReactNode {
   const may = useMay()
   const [ask, dialog] = useQuestion(['get_account_organisation', 'get_current_user'])
   const { data, error } = useRead('get_account_organisation', {}, { isAlwaysStale: true })
-  if (error instanceof Refusal) return <ProblemView refusal={error} />
+  if (data === undefined && error instanceof Refusal) return <ProblemView refusal={error} />
   if (data === undefined) return <Loading />
   const texts = t().organisation
   const { link, candidates } = data
