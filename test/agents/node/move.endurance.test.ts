@@ -111,7 +111,8 @@ async function move(from: NodeName, isShared: boolean, faults: readonly Fault[])
   await hosts.store.delete(Volume, volumeKey(from))
   await eventually('the sender to be empty', async () => (await hosts.isEmpty(from)) || undefined)
   await hosts.store.patch(Instance, key(to), { spec: { receive: null } })
-  if (held.spec.pool !== undefined) await hosts.store.patch(Volume, volumeKey(to), { spec: { isRetained: null } })
+  const ended = held.spec.pool === undefined ? { isCurrent: true } : { isRetained: null }
+  await hosts.store.patch(Volume, volumeKey(to), { spec: ended })
   return printed
 }
 
