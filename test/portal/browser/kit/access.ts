@@ -22,10 +22,16 @@ const withDebugger = async <Result>(page: Page, work: (session: CDPSession) => P
   }
 }
 
+/** What fades in has another contrast meanwhile. Spinners never end. */
+const ENDED_ANIMATIONS = `Promise.all(document.getAnimations()
+  .filter((each) => each.effect?.getComputedTiming().iterations !== Infinity)
+  .map((each) => each.finished.catch(() => {}))).then(() => {})`
+
 /** What axe finds (WCAG 2.2 AA and its best practices) on the page or in a part of it, a line each; empty is good. Its
  *  script comes through the debugger, because the policy of the page refuses it. */
 export const accessFaults = (page: Page, part = ''): Promise<readonly string[]> =>
   withDebugger(page, async (session) => {
+    await session.send('Runtime.evaluate', { expression: ENDED_ANIMATIONS, awaitPromise: true })
     await session.send('Runtime.evaluate', { expression: AXE })
     const context = part === '' ? 'document' : JSON.stringify(part)
     const expression = `axe.run(${context}, { runOnly: ${JSON.stringify(RULES)} }).then(({ violations }) => violations)`
