@@ -681,8 +681,10 @@ export interface Tables extends IdentityTables {
     updated_at: Instant
   }
   console_session: { account_id: string; server_id: string; session_id: string; opened_at: Instant }
+  /** Of an account, or of an operator. */
   idempotency_key: {
-    account_id: string
+    account_id: string | null
+    operator: string | null
     key: string
     request_hash: string
     created_at: Instant

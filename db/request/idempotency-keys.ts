@@ -1,10 +1,13 @@
-/** Idempotency-Keys of accounts with the answers to their requests. A row without a status belongs to a request in
- *  progress. */
+/** Idempotency-Keys of accounts and operators with the answers to their requests. A row without a status belongs to a
+ *  request in progress. */
 import type { Database } from '../kit/open.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
+/** Whose key it is. */
+export type KeyHolder = { readonly accountId: string } | { readonly operator: string }
+
 export interface KeyOf {
-  readonly accountId: string
+  readonly holder: KeyHolder
   readonly key: string
 }
 
@@ -15,29 +18,31 @@ export type KeyedAnswer =
 
 const KEPT_MILLISECONDS = 24 * 3_600_000
 
+const columnsOf = ({ holder, key }: KeyOf) =>
+  'accountId' in holder ? { account_id: holder.accountId, key } : { operator: holder.operator, key }
+
 /** Takes the key for the request with this hash; returns the holder when it is taken. */
-export async function takeIdempotencyKey(
-  db: Database,
-  { accountId, key }: KeyOf,
-  hash: string,
-  now: Date,
-): Promise<KeyedAnswer> {
-  const row = { account_id: accountId, key, request_hash: hash, created_at: now, status: null, body: null }
+export async function takeIdempotencyKey(db: Database, keyOf: KeyOf, hash: string, now: Date): Promise<KeyedAnswer> {
+  const columns = columnsOf(keyOf)
+  const row = { ...columns, request_hash: hash, created_at: now, status: null, body: null }
   const oldest = new Date(now.getTime() - KEPT_MILLISECONDS)
   // One statement, so that of two concurrent requests one is first. An expired key counts as new.
   const newKey = await db
     .insertInto('idempotency_key')
     .values(row)
     .onConflict((on) =>
-      on.columns(['account_id', 'key']).doUpdateSet(row).where('idempotency_key.created_at', '<', oldest),
+      on
+        .columns('operator' in columns ? ['operator', 'key'] : ['account_id', 'key'])
+        .doUpdateSet(row)
+        .where('idempotency_key.created_at', '<', oldest),
     )
     .returning('key')
     .executeTakeFirst()
   if (newKey !== undefined) return { is: 'new' }
-  const found = await selectWhere(db, 'idempotency_key', { account_id: accountId, key })
+  const found = await selectWhere(db, 'idempotency_key', columns)
     .select(['request_hash', 'status', 'body'])
     .executeTakeFirst()
-  if (found === undefined) return takeIdempotencyKey(db, { accountId, key }, hash, now) // released in between
+  if (found === undefined) return takeIdempotencyKey(db, keyOf, hash, now) // released in between
   const { request_hash, status, body } = found
   return status === null || body === null
     ? { is: 'open', hash: request_hash }
@@ -47,15 +52,15 @@ export async function takeIdempotencyKey(
 /** Stores the answer, which is returned when the key is sent again. */
 export async function answerIdempotencyKey(
   db: Database,
-  { accountId, key }: KeyOf,
+  key: KeyOf,
   { status, body }: { readonly status: number; readonly body: string },
 ): Promise<void> {
-  await updateWhere(db, 'idempotency_key', { account_id: accountId, key }).set({ status, body }).execute()
+  await updateWhere(db, 'idempotency_key', columnsOf(key)).set({ status, body }).execute()
 }
 
 /** Releases the key of a request that failed; an answered one stays. */
-export async function releaseIdempotencyKey(db: Database, { accountId, key }: KeyOf): Promise<void> {
-  await deleteWhere(db, 'idempotency_key', { account_id: accountId, key }).where('status', 'is', null).execute()
+export async function releaseIdempotencyKey(db: Database, key: KeyOf): Promise<void> {
+  await deleteWhere(db, 'idempotency_key', columnsOf(key)).where('status', 'is', null).execute()
 }
 
 /** Keys older than a day. */

@@ -1,9 +1,10 @@
 /** Requests that may be repeated without being executed again: a POST with an Idempotency-Key is executed once for each
- *  key of an account. A repetition gets the first answer, without its secrets. A refused request changed nothing, so
- *  its key is free again. */
+ *  key of an account or an operator. A repetition gets the first answer, without its secrets. A refused request changed
+ *  nothing, so its key is free again. */
 import { createHash } from 'node:crypto'
 import { badField, conflict, Problem } from '../../domain/problem.ts'
 import { isUuid } from '../../domain/uuid.ts'
+import type { Customer, Operator } from './call.ts'
 import type { HttpResponse } from './exchange.ts'
 import { isSignedIn, type StepContext } from './step.ts'
 import { API_HEADERS } from './render.ts'
@@ -17,7 +18,8 @@ export type KeyRecord =
   | { readonly is: 'answered'; readonly hash: string; readonly status: number; readonly body: string }
 
 export interface KeyOf {
-  readonly accountId: string
+  /** Whose key it is: others may choose the same. */
+  readonly holder: { readonly accountId: string } | { readonly operator: string }
   readonly key: string
 }
 
@@ -30,21 +32,28 @@ export interface IdempotencyKeys {
 
 const HEADER = 'idempotency-key'
 
-/** Sessions are for people, whose routes return secrets that must not be stored: only routes for programs accept
- *  keys. */
+/** Sessions are for people, whose routes return secrets that must not be stored: of customers, only routes for programs
+ *  accept keys. Of operators, all that name their caller do. */
 export const takesIdempotencyKey = (route: Route): boolean =>
   route.method === 'POST' &&
-  route.credentials.includes('token') &&
+  (route.credentials.includes('token') ||
+    (route.credentials.includes('operator') && !route.credentials.includes('public'))) &&
   route.readsBodyAs === 'json' &&
   route.budget !== 'console'
 
 /** The key of the request; undefined when none was sent or none is accepted. Throws a Problem (400). */
 export function idempotencyKeyOf({ route, request, caller }: StepContext): KeyOf | undefined {
   const key = request.header(HEADER)
-  if (key === undefined || !takesIdempotencyKey(route) || !isSignedIn(caller)) return undefined
+  if (key === undefined || !takesIdempotencyKey(route) || caller.kind === 'public') return undefined
   if (!isUuid(key)) throw badField('Idempotency-Key', 'must be a UUID')
-  return { accountId: caller.accountId, key: key.toLowerCase() }
+  return { holder: holderOf(caller), key: key.toLowerCase() }
 }
+
+/** Names of the management cluster may look like ids of the staff. */
+const holderOf = (caller: Customer | Operator): KeyOf['holder'] =>
+  isSignedIn(caller)
+    ? { accountId: caller.accountId }
+    : { operator: caller.staff === undefined ? `operator:${caller.name}` : `staff:${caller.staff.id}` }
 
 export interface Once {
   readonly keys: IdempotencyKeys

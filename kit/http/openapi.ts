@@ -268,6 +268,7 @@ function refusalsOf(route: Route): (RefusalStatus | 'default')[] {
     ...(isPublic ? [] : [401, 403]),
     ...(route.requiresStanding ? [402] : []),
     ...(route.body === null ? [] : [413, 415]),
+    ...(takesIdempotencyKey(route) ? [409, 422] : []),
   ]
   const statuses = [...new Set([...shared, ...route.refuses])].sort((one, other) => one - other)
   return [...(statuses as RefusalStatus[]), 'default'] // no other status is a refusal

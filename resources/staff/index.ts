@@ -275,7 +275,7 @@ export const createSupportSession = accounts.post('create_support_session', '/{a
     ticket: TicketReference,
   }),
   example: { mode: 'read_only', reason: 'The console of web stays dark.', ticket: 'Ticket 1024' },
-  secretFields: ['handoff_url'],
+  secretFields: ['code', 'handoff_url'],
   answers: {
     201: z.strictObject({
       code: z.string(),

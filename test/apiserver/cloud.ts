@@ -228,11 +228,17 @@ export async function openCloud(
   }
 
   /** On the operator listener, as a user of the management cluster. */
-  const operate = (user: string, method: string, path: string, body?: unknown): Promise<Reply> =>
+  const operate = (
+    user: string,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Reply> =>
     send(
       method,
       path,
-      { headers: { authorization: `Bearer ${OPERATOR_TOKEN}${user}` }, ...defined({ body }) },
+      { headers: { authorization: `Bearer ${OPERATOR_TOKEN}${user}`, ...headers }, ...defined({ body }) },
       '192.0.2.9',
       'operators',
     )

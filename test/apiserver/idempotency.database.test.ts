@@ -125,8 +125,8 @@ test('keys belong to their account, and must be UUIDs', async () => {
 test('one account neither answers nor frees the key of another', async () => {
   const key = randomUUID()
   const [mine, theirs] = [
-    { accountId: owner.accountId, key },
-    { accountId: await createAccount(cloud.db), key },
+    { holder: { accountId: owner.accountId }, key },
+    { holder: { accountId: await createAccount(cloud.db) }, key },
   ]
   const now = new Date('2026-01-01T00:00:00Z')
   const take = (of: typeof mine) => takeIdempotencyKey(cloud.db, of, 'a', now)
@@ -140,8 +140,37 @@ test('one account neither answers nor frees the key of another', async () => {
   expect(await take(mine)).toEqual({ is: 'answered', hash: 'a', status: 201, body: '{}' })
 })
 
+test('operators have keys too: a credit that is granted twice is granted once', async () => {
+  const { accountId } = await cloud.signUp('credited@example.com')
+  for (const user of ['olga', 'rita']) await cloud.grant(user, [{ resources: ['staffroles'], verbs: ['use'] }])
+  const key = randomUUID()
+  const grant = (user: string, amount: number) =>
+    cloud.operate(
+      user,
+      'POST',
+      `/v1/admin/accounts/${accountId}/credits`,
+      { label: 'Sorry', amount_cents: amount },
+      { 'idempotency-key': key },
+    )
+  const [first, again] = [await grant('olga', 100), await grant('olga', 100)]
+  expect([first.status, again.status, again.headers['idempotent-replayed']]).toEqual([201, 201, 'true'])
+  expect(again.body).toEqual(first.body)
+  expect(await cloud.staffAuditOf(again)).toEqual([])
+  // the key of one operator is none of another
+  const other = await grant('rita', 200)
+  expect([other.status, other.headers['idempotent-replayed']]).toEqual([201, undefined])
+  expect((await grant('olga', 300)).body['reason']).toBe('idempotency_key_reused')
+  const credits = await database.db
+    .selectFrom('credit')
+    .select('amount_cents')
+    .where('account_id', '=', accountId)
+    .where('label', '=', 'Sorry')
+    .execute()
+  expect(credits.map(({ amount_cents }) => Number(amount_cents)).toSorted()).toEqual([100, 200])
+})
+
 test('after a day a key is as good as new', async () => {
-  const key = { accountId: owner.accountId, key: randomUUID() }
+  const key = { holder: { accountId: owner.accountId }, key: randomUUID() }
   const [now, dayLater] = [new Date('2026-01-01T00:00:00Z'), new Date('2026-01-02T00:00:01Z')]
   expect(await takeIdempotencyKey(cloud.db, key, 'a', now)).toEqual({ is: 'new' })
   expect(await takeIdempotencyKey(cloud.db, key, 'b', now)).toEqual({ is: 'open', hash: 'a' })

@@ -11,6 +11,9 @@ const SECRET_NAMES =
   'credential|secret|secret_access_key|token|password|passphrase|kubeconfig|private_key|codes|handoff_url|otpauth_uri'
 const SECRET = new RegExp(`(^|_)(${SECRET_NAMES})$`)
 
+/** Secrets by other names. */
+const OTHERS: Readonly<Record<string, readonly string[]>> = { create_support_session: ['code'] }
+
 /** Called so, and none. */
 const HARMLESS: Readonly<Record<string, string>> = {
   csrf_token: 'is worth nothing without the cookie of its session',
@@ -41,13 +44,13 @@ const hasSecret = ([name, schema]: readonly [string, unknown], root: Schema): bo
   fieldsOf(schema, root).some((field) => hasSecret(field, root))
 
 /** Fields at the top of the answers that are secrets or hold some, by the names of fields. */
-function secretFieldsOf({ answers }: Route): readonly string[] {
+function secretFieldsOf({ id, answers }: Route): readonly string[] {
   const fields = Object.values(answers).flatMap((answer) => {
     if (answer === null) return []
     const root: Schema = { ...z.toJSONSchema(answer, { unrepresentable: 'any', io: 'output' }) }
     return fieldsOf(root, root).filter((field) => hasSecret(field, root))
   })
-  return [...new Set(fields.map(([field]) => field))].sort()
+  return [...new Set([...(OTHERS[id] ?? []), ...fields.map(([field]) => field)])].sort()
 }
 
 const mutations = ROUTES.filter(({ method }) => method !== 'GET')

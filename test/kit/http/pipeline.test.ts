@@ -618,7 +618,7 @@ describe('idempotency keys', () => {
   const KEY = '0b5f1a52-6f10-4a53-9f0c-6a1d5b1d9f11'
   function openKeys() {
     const known = new Map<string, KeyRecord>()
-    const nameOf = ({ accountId, key }: KeyOf) => `${accountId} ${key}`
+    const nameOf = ({ holder, key }: KeyOf) => `${JSON.stringify(holder)} ${key}`
     const keys: IdempotencyKeys = {
       async take(key, hash) {
         const before = known.get(nameOf(key))
@@ -677,6 +677,44 @@ describe('idempotency keys', () => {
     expect(await post()).toEqual({ ok: true, token: 'shown once', codes: ['one'] })
     expect(JSON.stringify([...known.values()])).not.toMatch(/shown once|one"/)
     expect(await post()).toEqual({ ok: true })
+  })
+  test('an operator has keys, which are those of nobody else', async () => {
+    const { known, keys } = openKeys()
+    const operate = route({
+      ...SHARED,
+      id: 'grant',
+      method: 'POST',
+      path: '/v1/grants',
+      audience: 'operator',
+      credentials: ['operator'],
+      permission: null,
+      staffRole: 'finance',
+      secretFields: ['token'],
+      answers: { 201: Ok.extend({ token: z.string() }) },
+    })
+    const person = { kind: 'operator', actor: 'operator', roles: ['finance'], groups: [] } as const
+    const staff = { email: 's@example.com', name: 'S', sessionId: 's', csrfToken: 'csrf' }
+    const callers: Readonly<Record<string, Caller>> = {
+      sam: { ...person, name: 's@example.com', staff: { ...staff, id: 'sam' } },
+      // a user of the management cluster who is called as the id of somebody of the staff
+      namesake: { ...person, name: 'sam' },
+    }
+    const { send } = openPipeline(() => ({ status: 201, body: { ok: true, token: 'shown once' } }), {
+      endpoints: [publicEndpoint(operate, async () => ({ status: 201, body: { ok: true, token: 'shown once' } }))],
+      idempotencyKeys: keys,
+      authenticate: async (request) => callers[(request.header('authorization') ?? '').slice('Bearer '.length)],
+    })
+    const post = async (as: string) => {
+      const headers = { 'idempotency-key': KEY, 'x-csrf-token': 'csrf', cookie: 'svccloud_staff_csrf=csrf' }
+      const { status, headers: answered, body } = await send('/v1/grants', { method: 'POST', as, headers })
+      return [status, answered['idempotent-replayed'], String(body).includes('shown once')]
+    }
+    expect([await post('sam'), await post('namesake'), await post('sam')]).toEqual([
+      [201, undefined, true],
+      [201, undefined, true],
+      [201, 'true', false],
+    ])
+    expect(JSON.stringify([...known.values()])).not.toContain('shown once')
   })
   test('an answer is that of one account alone', async () => {
     const send = sender(() => ({ status: 200, body: { ok: true } }))
