@@ -1,8 +1,6 @@
-/** The object has the name of something on the host that was created for an object with another uid. What is on the
- *  host stays, and the condition reports it. */
+/** How the host reports that the name of an object is taken, or free again. */
 import type { ConditionDraft } from '../../kit/reconcile/action.ts'
-
-export const NAME_TAKEN = 'NameTaken'
+import { NAME_TAKEN } from '../../resources/instance/name-taken.ts'
 
 export const NAME_FREE: ConditionDraft = { type: NAME_TAKEN, status: 'False', reason: 'Free', message: '' }
 
@@ -12,7 +10,3 @@ export const nameTaken = (message: string): ConditionDraft => ({
   reason: 'OtherUid',
   message,
 })
-
-export const isNameTaken = (
-  conditions: readonly { readonly type: string; readonly status: string }[] | undefined,
-): boolean => conditions?.some(({ type, status }) => type === NAME_TAKEN && status === 'True') === true

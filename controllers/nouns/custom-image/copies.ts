@@ -135,9 +135,10 @@ function copyTo(
 ): readonly CustomImageAction[] {
   const existing = images.find((one) => nodeOf(one) === node)
   if (existing?.metadata.deletionTimestamp !== undefined) return []
-  // An Image that was to be created here, or has failed, starts again as a copy.
-  if (existing !== undefined && (isMadeHere(existing) || existing.status?.state === 'error'))
-    return removals([existing])
+  // An Image that was to be created here starts again as a copy.
+  if (existing !== undefined && isMadeHere(existing)) return removals([existing])
+  // One that has failed waits for another attempt.
+  if (existing?.status?.state === 'error') return []
   const { uid } = holder.spec.image
   const origin = holder.status?.origin ?? holder.spec.origin
   const known = origin === undefined ? {} : { origin }

@@ -3,6 +3,7 @@
 import { defined } from '../../../domain/defined.ts'
 import { nodeOf } from '../../../resources/instance/index.ts'
 import { CustomImage, type CustomImageStatus } from '../../../resources/custom-image/index.ts'
+import { failedImages } from '../../kit/failed-images.ts'
 import { type Health, healthConditions } from '../../kit/health.ts'
 import { operationActions, type OperationDecision, truncated, waitActions } from '../../kit/operation/decision.ts'
 import { auditRequests } from '../../kit/operation/direct-edit.ts'
@@ -17,6 +18,7 @@ import type { CustomImageAction, CustomImageObject, DiskSource, ImageObject, Obs
 interface ReconcileInput {
   readonly image: CustomImageObject
   readonly observed: Observed
+  readonly now: Date
 }
 
 interface Decision extends OperationDecision<CustomImageAction, KindOf<'template'>> {
@@ -32,14 +34,13 @@ interface Decision extends OperationDecision<CustomImageAction, KindOf<'template
 /** Condition with the reason why PostgreSQL refused the image its part of the quota. */
 export const CLAIMED = 'Claimed'
 const NODES_WAIT_SECONDS = 10
-const RETRY_SECONDS = 300
 const USERS_WAIT_SECONDS = 2
 
 export const plan = planOperations<CustomImageObject, Observed, ReconcileInput, Decision, CustomImageAction>({
   label: 'A custom image',
   endedByDeletion: () => false,
   flows: { 'template.create': create, 'template.copy': create, 'template.delete': remove },
-  inputOf: (image, observed) => ({ image, observed }),
+  inputOf: (image, observed, now) => ({ image, observed, now }),
   unchanged,
   always: ({ image, observed }) => auditRequests(image, observed.edits ?? []),
   detectEdit({ image, observed }) {
@@ -197,22 +198,23 @@ const online = ({ minMemoryMebibytes }: Observed, held: readonly ImageObject[]):
   }
 }
 
-/** Nodes that have joined the zone get it too; a failed node is tried again, which changes nothing for the others. */
+/** Nodes that have joined the zone get it too; a failed node is tried again after a while, which changes nothing for the
+ *  others. */
 function idle(input: ReconcileInput): Decision {
-  const { image, observed } = input
+  const { image, observed, now } = input
   const sized = recordSize(image, observed)
   if (image.status?.state !== 'online')
     return { ...unchanged(input), actions: [...removals(observed.images), ...sized] }
-  const refused = observed.images.filter(({ status }) => status?.state === 'error')
+  const { due, waitSeconds } = failedImages(observed.images, now)
   return {
     ...unchanged(input),
-    actions: [...spread(image, observed), ...removals(refused), ...sized],
-    ...(refused.length === 0 ? {} : { waitFor: 'another attempt', waitSeconds: RETRY_SECONDS }),
+    actions: [...spread(image, observed), ...removals(due), ...sized],
+    ...(waitSeconds === undefined ? {} : { waitFor: 'another attempt', waitSeconds }),
   }
 }
 
 /** It is deleted when no reachable node holds it; an unreachable node removes its Image when it returns. */
-function remove({ image, observed }: ReconcileInput): Decision {
+function remove({ image, observed, now }: ReconcileInput): Decision {
   const { accountId, images, nodes, users = [] } = observed
   const { namespace = '', name, deletionTimestamp } = image.metadata
   const leaving: Decision = { state: 'deleting', health: 'reconciling', step: 'removed' }
@@ -222,7 +224,7 @@ function remove({ image, observed }: ReconcileInput): Decision {
   if (users.length > 0)
     return {
       ...leaving,
-      actions: images.length === 0 ? [] : spread(image, observed),
+      actions: images.length === 0 ? [] : [...spread(image, observed), ...removals(failedImages(images, now).due)],
       waitFor: `${users[0]}, which is being made from it`,
       waitSeconds: USERS_WAIT_SECONDS,
     }

@@ -21,6 +21,7 @@ import {
 } from '../../../resources/instance/index.ts'
 import type { AuditEffects } from '../../kit/audit.ts'
 import type { ActionWith, PlainAction } from '../../kit/effects.ts'
+import { failedImages } from '../../kit/failed-images.ts'
 import { type Health, healthConditions, toReason } from '../../kit/health.ts'
 import { operationActions, type OperationDecision, truncated, waitActions } from '../../kit/operation/decision.ts'
 import { activeOperation } from '../../kit/operation/stanza.ts'
@@ -74,7 +75,6 @@ interface Decision extends OperationDecision<TemplateAction, KindOf<'template'>>
 }
 
 const NODES_WAIT_SECONDS = 10
-const RETRY_SECONDS = 300
 const USERS_WAIT_SECONDS = 2
 const EXPIRY_ACTOR = 'system:template_expiry'
 /** The actor of copies that start with the first use of a template in a zone. */
@@ -318,16 +318,20 @@ function withdrawn(input: During<ReconcileInput>, error: string): Decision {
   return { ...unchanged(input), step: 'fetched', ...ended, actions: removals(observed.strays) }
 }
 
-/** Nodes that have joined get it too; a failed node is tried again, which changes nothing for the others. */
+/** Nodes that have joined get it too; a failed node is tried again after a while, which changes nothing for the
+ *  others. */
 function idle(input: ReconcileInput): Decision {
-  const { template, observed } = input
+  const { template, observed, now } = input
   if (isBuiltHere(template.spec)) return online()
   if (template.status?.state !== 'online') return { ...unchanged(input), actions: removals(observed.images) }
-  const refused = observed.images.filter(({ status }) => status?.state === 'error')
+  const { due, waitSeconds } = failedImages(
+    observed.images.filter((one) => !observed.strays.includes(one)),
+    now,
+  )
   return {
     ...unchanged(input),
-    actions: [...spread(input), ...removals(refused.filter((one) => !observed.strays.includes(one)))],
-    ...(refused.length === 0 ? {} : { waitFor: 'another attempt', waitSeconds: RETRY_SECONDS }),
+    actions: [...spread(input), ...removals(due)],
+    ...(waitSeconds === undefined ? {} : { waitFor: 'another attempt', waitSeconds }),
   }
 }
 

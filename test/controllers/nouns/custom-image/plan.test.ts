@@ -5,6 +5,7 @@ import { plan } from '../../../../controllers/nouns/custom-image/plan.ts'
 import { Secret } from '../../../../kit/kube/object.ts'
 import type { CustomImageStatus } from '../../../../resources/custom-image/index.ts'
 import type { ImageSpec, ImageStatus } from '../../../../resources/instance/index.ts'
+import { NAME_TAKEN } from '../../../../resources/instance/name-taken.ts'
 
 const NOW = new Date('2026-11-22T12:00:00Z')
 const stanza = (kind: 'template.create' | 'template.delete' | 'template.copy') => ({
@@ -65,6 +66,16 @@ const observed = (some: Partial<Observed> = {}): Observed => ({
   editor: 'user:kubernetes',
   ...some,
 })
+
+/** An Image that is as old as this. */
+const aged = (seconds: number, one: ImageObject): ImageObject => ({
+  ...one,
+  metadata: { ...one.metadata, creationTimestamp: new Date(NOW.getTime() - seconds * 1_000).toISOString() },
+})
+const TAKEN: Partial<ImageStatus> = {
+  state: 'error',
+  conditions: [{ type: NAME_TAKEN, status: 'True', reason: 'OtherUid', message: '', lastTransitionTime: '' }],
+}
 
 /** The actions in words. */
 const summary = (root: CustomImageObject, seen: Observed): string[] =>
@@ -176,10 +187,22 @@ test.each<[string, CustomImageObject, Observed, readonly string[]]>([
     ['image on node-b', 'state online'],
   ],
   [
-    'online: what failed on a node is tried again',
+    'online: what failed on a node is tried again after a while',
     image('template.create', { state: 'online', operation: done }),
-    observed({ images: [on('a', ready), on('b', { state: 'error' })] }),
+    observed({ images: [on('a', ready), aged(300, on('b', { state: 'error' }))] }),
     [...goes('node-b'), 'state online'],
+  ],
+  [
+    'online: and not before',
+    image('template.create', { state: 'online', operation: done }),
+    observed({ images: [on('a', ready), aged(299, on('b', { state: 'error' }))] }),
+    ['state online'],
+  ],
+  [
+    'deleting, while it is used: what failed on a node is tried again after a while',
+    image('template.delete', { state: 'deleting' }, true),
+    observed({ images: [on('a', ready), aged(300, on('b', { state: 'error' }))], users: ['server s'] }),
+    [...goes('node-b'), 'operation removed', 'state deleting'],
   ],
   [
     'online, delete: deleting',
@@ -227,6 +250,7 @@ const from = (node: string) => ({ id: 'u', host: node, port: 9 })
 const serve = { id: 'u', secretName: 'image-u' }
 const served = { nodes: ['x'], images: [on('x', { ...ready, serving: from('x') }, false, { serve })] }
 const DONE = image('template.create', { state: 'online', operation: done })
+const FAILED: Partial<ImageStatus> = { state: 'error' }
 
 test.each<[string, CustomImageObject, Observed, readonly string[]]>([
   [
@@ -316,6 +340,24 @@ test.each<[string, CustomImageObject, Observed, readonly string[]]>([
       ],
     }),
     ['shareKey', 'image on node-a', 'shareKey', 'image on node-b', 'operation fetched', 'state creating'],
+  ],
+  [
+    'online, and a copy has failed: it is tried again after a while',
+    of({ storageId: 's' }, DONE),
+    observed({ images: [on('a', { ...ready, serving: from('a') }, false, { serve }), aged(300, on('b', FAILED))] }),
+    ['shareKey', 'image on node-a', ...goes('node-b'), 'state online'],
+  ],
+  [
+    'online, and a copy has just failed: the node is given no other',
+    of({ storageId: 's' }, DONE),
+    observed({ images: [on('a', { ...ready, serving: from('a') }, false, { serve }), aged(299, on('b', FAILED))] }),
+    ['shareKey', 'image on node-a', 'state online'],
+  ],
+  [
+    'online, and the node has another image of its name: it is given no other, however long that takes',
+    of({ storageId: 's' }, DONE),
+    observed({ images: [on('a', { ...ready, serving: from('a') }, false, { serve }), aged(3_000, on('b', TAKEN))] }),
+    ['shareKey', 'image on node-a', 'state online'],
   ],
   [
     'held by all: serving and copying end, and it is online',

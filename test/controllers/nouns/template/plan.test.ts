@@ -50,8 +50,16 @@ const template = ({ kind, args, status, isDeleting = false, isLate = false, ...s
       ...status,
     },
   }) as unknown as TemplateObject // the plan looks at nothing else
-const on = (node: string, status: Partial<ImageStatus>): ImageObject =>
-  ({ metadata: { name: 'template.deb', namespace: `node-${node}` }, spec: {}, status }) as ImageObject // nor here
+const on = (node: string, status: Partial<ImageStatus>, ageSeconds = 0): ImageObject =>
+  ({
+    metadata: {
+      name: 'template.deb',
+      namespace: `node-${node}`,
+      creationTimestamp: new Date(NOW.getTime() - ageSeconds * 1_000).toISOString(),
+    },
+    spec: {},
+    status,
+  }) as ImageObject // nor here
 const observed = (some: Partial<Observed> = {}): Observed => ({
   zones: { z: ['a', 'b'] },
   unknownZones: [],
@@ -142,10 +150,16 @@ test.each<[string, TemplateObject, Observed, readonly string[]]>([
     ['image on node-b', 'state online z'],
   ],
   [
-    'online: what failed on a node is tried again',
+    'online: what failed on a node is tried again after a while',
     template({ status: ONLINE }),
-    observed({ images: [on('a', ready), on('b', broken)] }),
+    observed({ images: [on('a', ready), on('b', broken, 300)] }),
     ['remove Image node-b', 'state online z'],
+  ],
+  [
+    'online: and not before',
+    template({ status: ONLINE }),
+    observed({ images: [on('a', ready), on('b', broken, 299)] }),
+    ['state online z'],
   ],
   [
     'online: nodes of other zones keep nothing of it',
