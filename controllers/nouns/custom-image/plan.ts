@@ -198,8 +198,8 @@ const online = ({ minMemoryMebibytes }: Observed, held: readonly ImageObject[]):
   }
 }
 
-/** Nodes that have joined the zone get it too; a failed node is tried again after a while, which changes nothing for the
- *  others. */
+/** Nodes that have joined the zone get it too; a failed node is tried again after a while, which changes nothing for
+ *  the others. */
 function idle(input: ReconcileInput): Decision {
   const { image, observed, now } = input
   const sized = recordSize(image, observed)
