@@ -4,9 +4,12 @@ import { readWhole } from '../../kit/http/bounded.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { pass } from './pass.ts'
 
-/** Limit for reading the rest of a refused body, so that the client reads the refusal. */
-const DRAIN_BYTES_MAXIMUM = 2 * 1024 * 1024
-const DRAIN_MILLISECONDS = 2_000
+/** Limits for reading the rest of a body after its response. Many clients read the response only after they have sent
+ *  the complete body, and a connection that is closed before loses it. */
+const DRAIN_MILLISECONDS = 30_000
+/** The limits for a sender that has not proven that it has the secret of the key. */
+const UNPROVEN_DRAIN_MILLISECONDS = 2_000
+const UNPROVEN_DRAIN_BYTES_MAXIMUM = 64 * 1024
 /** Enough for a thousand escaped keys. */
 const REWRITTEN_BYTES_MAXIMUM = 16 * 1024 * 1024
 /** Headers of one connection, not of the request. */
@@ -26,6 +29,8 @@ interface Exchange {
   readonly response: ServerResponse
   /** Rewrites the complete text of a successful response. */
   readonly rewrite: ((text: string) => string) | undefined
+  /** The caller has proven that it has the secret of the key. */
+  readonly isProven: boolean
   readonly clock: Clock
   /** Called with the size of each piece. */
   readonly sent: (bytes: number) => void
@@ -34,7 +39,7 @@ interface Exchange {
 /** Passes the response on. Throws before the response has started; later the connection is closed. */
 export async function answerClient(
   answer: IncomingMessage,
-  { request, response, rewrite, clock, sent }: Exchange,
+  { request, response, rewrite, isProven, clock, sent }: Exchange,
 ): Promise<void> {
   const { statusCode = 502, statusMessage = '' } = answer
   if (rewrite !== undefined && statusCode === 200) {
@@ -55,7 +60,7 @@ export async function answerClient(
     answer.once('end', resolve)
     pass(answer, response, sent)
   })
-  if (isEarly) await drain(request, clock)
+  if (isEarly) await drain(request, clock, { isProven })
   response.end()
 }
 
@@ -86,12 +91,13 @@ export function withoutHops(rawHeaders: readonly string[]): string[] {
   return headers
 }
 
-/** Reads what the client still sends, up to a limit. */
-export function drain(request: IncomingMessage, clock: Clock, bytesMaximum = DRAIN_BYTES_MAXIMUM): Promise<void> {
+/** Reads what the client still sends, after the complete response was written, up to a limit. */
+export function drain(request: IncomingMessage, clock: Clock, { isProven }: { readonly isProven: boolean }) {
   if (request.complete || request.destroyed) return Promise.resolve()
-  return new Promise((resolve) => {
+  const bytesMaximum = isProven ? Number.POSITIVE_INFINITY : UNPROVEN_DRAIN_BYTES_MAXIMUM
+  return new Promise<void>((resolve) => {
     let bytes = 0
-    const cancel = clock.after(DRAIN_MILLISECONDS, resolve)
+    const cancel = clock.after(isProven ? DRAIN_MILLISECONDS : UNPROVEN_DRAIN_MILLISECONDS, resolve)
     const done = () => {
       cancel()
       resolve()

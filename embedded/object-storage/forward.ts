@@ -24,6 +24,8 @@ export interface Outgoing {
 export interface Progress {
   readonly outgoing: Outgoing
 
+  /** The caller has proven that it has the secret of the key. */
+  readonly isProven: boolean
   /** A success means that the server has read the complete body. */
   readonly isBodyReadBySuccess: boolean
   /** Limit of the body; a client that sends more has declared a wrong length. Undefined when the quota does not apply.
@@ -50,7 +52,7 @@ export async function forward(
   response: ServerResponse,
   { outgoing, isBodyReadBySuccess, bytesMaximum = Number.POSITIVE_INFINITY, check, ...progress }: Progress,
 ): Promise<void> {
-  const { rewrite, begin, answered, failure } = progress
+  const { rewrite, isProven, begin, answered, failure } = progress
   const isHeld = check !== undefined || (outgoing.chunks === undefined && isSmall(request))
   let received = 0
   let refuseMore = (_error: Error): void => {}
@@ -91,7 +93,7 @@ export async function forward(
         markRead(upstream.socket)
       noteAnnounced(upstream.socket, answer.rawHeaders)
       if (statusCode === SERVER_ERROR) return void fail(failure())
-      resolve(answerClient(answer, { request, response, rewrite, clock, sent: metrics.sent }))
+      resolve(answerClient(answer, { request, response, rewrite, isProven, clock, sent: metrics.sent }))
     })
     response.once('close', () => {
       if (!response.writableFinished) upstream.destroy()

@@ -65,8 +65,6 @@ const CONNECTIONS_MAXIMUM = 4_096
 const CONNECTIONS_OF_ADDRESS_MAXIMUM = 1_024
 const REQUESTS_OF_TENANT_MAXIMUM = 256
 const UNPROVEN_OF_TENANT_MAXIMUM = 16
-/** Limit of the body of an unproven sender. */
-const UNPROVEN_BYTES_MAXIMUM = 64 * 1024
 const LARGE_DOCUMENTS_OF_TENANT_MAXIMUM = 8
 const REQUEST_ID_CHARACTERS = 16
 
@@ -154,10 +152,9 @@ const documentCheck =
     return withoutLocation(raw, { signature, secret }, document, body)
   }
 
-/** `isWaiting`: the client waits for `100 Continue` before it sends the body. Throws the Refusal, and other errors
- *  before the response has started. */
+/** Throws the Refusal, and other errors before the response has started. */
 async function handle(parts: Parts, exchange: Exchange): Promise<void> {
-  const { request, response, isWaiting } = exchange
+  const { request, response } = exchange
   const { method = '', url: target = '', rawHeaders } = request
   const raw = { method, target, rawHeaders }
   const s3Request = readRequest(raw)
@@ -200,6 +197,7 @@ async function handle(parts: Parts, exchange: Exchange): Promise<void> {
   parts.metrics.admitted(operation)
   const bytesMaximum = wireBytesMaximum(s3Request.bytes)
   await forward(parts, parts.targets.of(tenant, at, hasBody(request)), request, response, {
+    isProven: exchange.isProven,
     isBodyReadBySuccess: s3Request.isWhole,
     bytesMaximum: operation.rule.body === 'bytes' ? bytesMaximum : undefined,
     outgoing: isHere && secret !== undefined ? outgoingOf(raw, signature, secret) : raw,
@@ -207,7 +205,8 @@ async function handle(parts: Parts, exchange: Exchange): Promise<void> {
     ...(isHere && isEncoded(operation) ? { rewrite: (text) => encodeList(text, operation) } : {}),
     failure: () => engineFailure(s3Request),
     begin: () => {
-      if (isWaiting) response.writeContinue()
+      if (exchange.isWaiting) response.writeContinue()
+      exchange.isWaiting = false
     },
     answered: (status) => {
       isStored = status < 300
@@ -225,12 +224,13 @@ const ESCAPES: Readonly<Record<string, string>> = { '<': '&lt;', '>': '&gt;', '&
 interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  readonly isWaiting: boolean
+  /** The client waits for `100 Continue` before it sends the body. */
+  isWaiting: boolean
   /** The caller has proven that it has the secret of the key. */
   isProven: boolean
 }
 
-/** Sends the refusal in S3's format. First reads the rest of the client's body up to a limit, so that the client reads
+/** Sends the refusal in S3's format. Then reads the rest of the client's body up to a limit, so that the client reads
  *  the refusal. */
 async function refuse(
   { clock, random }: Pick<FrontEndOptions, 'clock' | 'random'>,
@@ -238,7 +238,6 @@ async function refuse(
   { status, code, message }: S3Refusal,
 ): Promise<void> {
   if (response.headersSent || response.destroyed) return void response.destroy()
-  if (!isWaiting) await drain(request, clock, isProven ? undefined : UNPROVEN_BYTES_MAXIMUM)
   const id = newBase62(random, REQUEST_ID_CHARACTERS)
   const text = message.replace(/[<>&"]/g, (sign) => ESCAPES[sign] ?? '')
   const body =
@@ -251,5 +250,7 @@ async function refuse(
     ...(status === 503 ? { 'retry-after': '1' } : {}),
     ...(request.complete ? {} : { connection: 'close' }),
   })
-  response.end(request.method === 'HEAD' ? undefined : body)
+  if (request.method !== 'HEAD') response.write(body)
+  if (!isWaiting) await drain(request, clock, { isProven })
+  response.end()
 }

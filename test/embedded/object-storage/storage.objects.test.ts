@@ -5,6 +5,8 @@ import { mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promi
 import { Agent } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text as textOf } from 'node:stream/consumers'
+import { connect as connectTls } from 'node:tls'
 import { promisify } from 'node:util'
 import * as s3 from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
@@ -140,6 +142,25 @@ describe('a client of Amazon’s', () => {
       expect([bytes, answer]).toEqual([bytes, 'ObjectParentIsFile'])
     }
     expect(String(await get(ada, 'a'))).toBe('an object')
+  })
+
+  test.each([
+    ['the engine', 'a/b', 'ObjectParentIsFile', 100],
+    ['the quota', 'large', 'QuotaExceeded', 4],
+  ])('that reads nothing before it has sent its whole body reads the refusal of %s', async (_of, key, code, quota) => {
+    const ada = await openTenant({ quotaBytes: quota * MEBIBYTE })
+    await put(ada, 'a', 'an object')
+    const bytes = 8 * MEBIBYTE
+    const url = new URL(await getSignedUrl(ada.client, new s3.PutObjectCommand({ Bucket: ada.bucket, Key: key })))
+    const socket = connectTls({ host: '127.0.0.1', servername: 'localhost', port: storage.port, ca: authority })
+    const send = (data: string | Buffer) =>
+      new Promise<void>((resolve, reject) => {
+        socket.once('error', reject)
+        socket.write(data, (error) => (error ? reject(error) : resolve()))
+      })
+    await send(`PUT ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\nContent-Length: ${bytes}\r\n\r\n`)
+    for (let sent = 0; sent < bytes; sent += MEBIBYTE) await send(systemRandom.bytes(MEBIBYTE))
+    expect((await textOf(socket)).match(/<Code>(\w+)<\/Code>/)?.[1]).toBe(code)
   })
 
   test('uploads in parts, and reads what it wrote', async () => {
