@@ -24,6 +24,7 @@ const operationOf = (route: Route, command: Command | undefined): object =>
     staffRole: route.staffRole,
     isDestructive: route.isDestructive,
     isCredentialRead: route.isCredentialRead,
+    hasSecrets: route.method === 'POST' && route.secretFields.length > 0,
     isPaged: route.query instanceof z.ZodObject && 'limit' in route.query.shape,
     starts: route.starts,
     command: command === undefined ? undefined : `${command.noun} ${command.verb}`,

@@ -16,12 +16,16 @@ export interface FieldSchema {
   /** Of an object with named fields. */
   readonly properties?: Readonly<Record<string, FieldSchema>>
   readonly additionalProperties?: unknown
+  readonly required?: readonly string[]
   readonly items?: FieldSchema
+  /** Another schema: `#/$defs/Name`. */
+  readonly $ref?: string
 }
 
 export interface BodySchema {
   readonly properties?: Readonly<Record<string, FieldSchema>>
   readonly required?: readonly string[]
+  readonly $defs?: Readonly<Record<string, FieldSchema>>
   /** The operation answers `?dry_run=true`. */
   readonly takesDryRun?: boolean
   readonly flags: Readonly<Record<string, string>>

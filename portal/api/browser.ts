@@ -25,9 +25,18 @@ export function remember(name: string, value: string): void {
   }
 }
 
+let taken: { readonly path: string; readonly fragment: string } | undefined
+
+/** Puts back what was taken from the fragment of this page: it is loaded again. */
+export function putFragmentBack(): void {
+  if (taken?.path !== location.pathname) return
+  history.replaceState(history.state, '', location.pathname + location.search + taken.fragment)
+}
+
 /** A member of the address's fragment, such as a token of a mail. The fragment is removed from the address and from the
  *  history. */
 export function takeFromFragment(name: string): string {
+  if (location.hash !== '') taken = { path: location.pathname, fragment: location.hash }
   const value = new URLSearchParams(location.hash.slice(1)).get(name) ?? ''
   if (location.hash !== '') history.replaceState(history.state, '', location.pathname + location.search)
   return value

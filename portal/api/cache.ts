@@ -31,7 +31,8 @@ export const cache = new QueryClient({
       retry: (failures, error) => failures < ATTEMPTS_MAXIMUM && isPassing(error),
       refetchOnWindowFocus: () => !isLive(),
     },
-    mutations: { networkMode: 'always', retry: false },
+    // what was sent, and answers with secrets, are kept no longer than the form that sent it
+    mutations: { networkMode: 'always', retry: false, gcTime: 0 },
   },
 })
 

@@ -31,9 +31,17 @@ interface Raw {
   readonly response: Response
 }
 
-const client = createFetchClient<paths>({ baseUrl: '', credentials: 'same-origin' })
-// By operationId the method and the path belong together; its own types want them as literals.
-const send = client.request as unknown as (method: string, path: string, init: object) => Promise<Raw>
+type Send = (method: string, path: string, init: object) => Promise<Raw>
+
+/** Made for the first request. */
+let made: Send | undefined
+const send: Send = (...request) => (made ??= newSend())(...request)
+
+function newSend(): Send {
+  const { request } = createFetchClient<paths>({ baseUrl: '', credentials: 'same-origin' })
+  // By operationId the method and the path belong together; its own types want them as literals.
+  return request as unknown as Send
+}
 
 /** Of every request that changes something. */
 const unsafeHeaders = ({
@@ -48,6 +56,8 @@ export interface Exchange<Id extends OperationId> {
   readonly answer: Answer<Id>
   /** Names the version that was read; `call` takes it as `version`. Null where there is none. */
   readonly version: string | null
+  /** The request was carried out before, under the same key: the answer is the first one without its secrets. */
+  readonly isRepeated: boolean
 }
 
 export const call = async <Id extends OperationId>(id: Id, input: Call<Id> = {}): Promise<Answer<Id>> =>
@@ -63,8 +73,12 @@ export async function exchange<Id extends OperationId>(id: Id, input: Call<Id> =
       ...defined({ body, signal }),
       headers: method === 'GET' ? {} : unsafeHeaders(input),
     })
-    // as the document describes it
-    if (response.ok) return { answer: data as Answer<Id>, version: versionOf(response) }
+    if (response.ok)
+      return {
+        answer: data as Answer<Id>, // as the document describes it
+        version: versionOf(response),
+        isRepeated: response.headers.get('idempotent-replayed') === 'true',
+      }
     if (response.status === 401 && input.isSigningIn !== true) sessionLost.set(true)
     throw new Refusal(id, response, problemOf(error))
   } catch (error) {

@@ -19,6 +19,8 @@ export interface OperationRule {
   readonly isDestructive?: boolean
   /** Reads a credential or a live view: only on a click, and audited. */
   readonly isCredentialRead?: boolean
+  /** Its answer has secrets that are shown once. */
+  readonly hasSecrets?: boolean
   /** A list that takes a limit. */
   readonly isPaged?: boolean
   /** Kinds of operations that it starts. */

@@ -3,6 +3,7 @@ import type { Answer, OperationId } from './operations.ts'
 import { cache, forget, keyOf, useRead } from './cache.ts'
 import { call } from './client.ts'
 import { portal, ruleOf } from './portal.ts'
+import { Refusal } from './refusal.ts'
 
 export type Me = Answer<'get_current_user'>
 
@@ -29,12 +30,18 @@ export async function signedIn(): Promise<Me | undefined> {
   }
 }
 
-/** Ends the session. Answers where the browser goes next: the provider's own sign-out, or the page of sign-in. */
+/** Ends the session. Answers where the browser goes next: the provider's own sign-out, or the page of sign-in. Throws a
+ *  Refusal while the session goes on. */
 export async function signOut(): Promise<string> {
   const answer: { readonly logout_url?: string } | undefined = await call('log_out', { isSigningIn: true }).catch(
-    () => undefined,
+    unlessEnded,
   )
   forget()
   const url = answer?.logout_url
   return url !== undefined && url.startsWith('https:') ? url : '/login'
+}
+
+/** A sign-out that is refused because there is no session has what it wanted. */
+export function unlessEnded(error: unknown): undefined {
+  if (!(error instanceof Refusal) || error.status !== 401) throw error
 }

@@ -23,6 +23,6 @@ export function storeOf<Value>(initial: Value): Store<Value> {
       current = value
       for (const listener of listeners) listener()
     },
-    use: () => useSyncExternalStore(subscribe, get),
+    use: () => useSyncExternalStore(subscribe, get, get),
   }
 }

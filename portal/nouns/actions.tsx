@@ -7,6 +7,7 @@ import { asRefusal, type Refusal } from '../api/refusal.ts'
 import { useMay } from '../api/session.ts'
 import { uuid } from '../system.ts'
 import { actionText, nounTexts, t } from '../texts/index.ts'
+import { kindText } from '../texts/service.ts'
 import { Confirm } from '../ui/dialog.tsx'
 import { notify } from '../ui/toast.tsx'
 import type { MenuEntry } from '../ui/menu.tsx'
@@ -14,8 +15,8 @@ import { Fields } from './fields.tsx'
 import { bodyOf, changesOf, faultsOf, useBodies, useForm } from './form.ts'
 import { type ActionOf, type Noun, operationOf, type Thing } from './noun.ts'
 import { Once } from './once.tsx'
-import { pathTo, send } from './reads.ts'
-import { type Secrets, secretsIn } from './secrets.ts'
+import { pathTo, type Reply, sendOnce } from './reads.ts'
+import { type Shown, shownIn } from './secrets.ts'
 
 const AT_ONCE = 4
 
@@ -29,7 +30,7 @@ export function whyOf(action: ActionOf<Thing>, item: Thing): string | undefined 
     (rule.starts ?? []).length > 0 &&
     !isDeletionOfNew(action, running.kind)
   )
-    return t().page.busy(running.kind)
+    return t().page.busy(kindText(running.kind))
   if (rule.isDestructive === true && item['is_protected'] === true && action.operation.startsWith('delete_'))
     return t().page.isProtected
   return action.why?.(item)
@@ -57,10 +58,10 @@ export interface Actions {
 export function useActions(noun: Noun, onDone: (done: ReadonlySet<string>) => void = () => undefined): Actions {
   const may = useMay()
   const [started, setStarted] = useState<Started>()
-  const [secrets, setSecrets] = useState<Secrets>()
+  const [shown, setShown] = useState<readonly Shown[]>([])
   const allowed = noun.actions.filter(({ operation }) => may(operation))
-  const finish = ({ done, secrets: shown }: Outcome): void => {
-    setSecrets(shown)
+  const finish = ({ done, shown: next }: Pick<Outcome, 'done' | 'shown'>): void => {
+    setShown(next)
     onDone(done)
   }
   const start = (action: ActionOf<Thing>, items: readonly Thing[]): void => {
@@ -77,14 +78,13 @@ export function useActions(noun: Noun, onDone: (done: ReadonlySet<string>) => vo
       run: () => start(action, [item]),
     }))
   const dialog =
-    secrets !== undefined ? (
-      <Once secrets={secrets} onClose={() => setSecrets(undefined)} />
+    shown.length > 0 ? (
+      <Once shown={shown} rotate={noun.rotate} isReadable={noun.secret !== undefined} onClose={() => setShown([])} />
     ) : started === undefined ? null : (
       <ActionDialog
         noun={noun}
         {...started}
-        onClose={() => setStarted(undefined)}
-        onDone={(outcome) => {
+        onEnd={(outcome) => {
           setStarted(undefined)
           finish(outcome)
         }}
@@ -93,15 +93,15 @@ export function useActions(noun: Noun, onDone: (done: ReadonlySet<string>) => vo
   return { start, entriesFor, allowed, dialog }
 }
 
-interface Outcome {
+export interface Outcome {
   readonly done: ReadonlySet<string>
   readonly refusals: readonly Refusal[]
-  /** What the last answer shows once. */
-  readonly secrets: Secrets | undefined
+  /** What the answers show once, in the order of the items. */
+  readonly shown: readonly Shown[]
 }
 
 /** Four at a time; each has its own result. */
-async function runAll(
+export async function runAll(
   noun: Noun,
   action: ActionOf<Thing>,
   items: readonly Thing[],
@@ -110,12 +110,14 @@ async function runAll(
 ): Promise<Outcome> {
   const done = new Set<string>()
   const refusals: Refusal[] = []
-  let secrets: Secrets | undefined
+  const found = new Map<string, Shown>()
   const waiting = [...items]
   const work = async (): Promise<void> => {
     for (let item = waiting.shift(); item !== undefined; item = waiting.shift())
       try {
-        secrets = secretsIn(await runOne(action.operation, item.id, body, keys)) ?? secrets
+        const { answer, isLost } = await runOne(action.operation, item.id, body, keys)
+        const shown = shownIn(answer, { id: item.id, name: noun.titleOf(item), hasSecrets: isLost })
+        if (shown !== undefined) found.set(item.id, shown)
         done.add(item.id)
       } catch (error) {
         refusals.push(asRefusal(action.operation, error))
@@ -123,8 +125,8 @@ async function runAll(
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
   tellResult(noun, action, items, refusals)
-  await readAgain(noun.list, noun.read ?? noun.list, portal().operationList)
-  return { done, refusals, secrets }
+  await readAgain(noun.list, noun.read ?? noun.list, portal().operationList, ...(noun.reads ?? []))
+  return { done, refusals, shown: items.flatMap(({ id }) => found.get(id) ?? []) }
 }
 
 const runOne = (
@@ -132,13 +134,13 @@ const runOne = (
   item: string,
   body: Readonly<Record<string, unknown>>,
   keys: Map<string, string>,
-): Promise<Readonly<Record<string, unknown>>> => {
+): Promise<Reply> => {
   const { method } = ruleOf(id)
   const what = JSON.stringify([item, body])
   const key = keys.get(what) ?? uuid()
   keys.set(what, key)
   const hasBody = method !== 'DELETE' && method !== 'GET'
-  return send(id, {
+  return sendOnce(id, {
     path: pathTo(id, item),
     ...(hasBody && Object.keys(body).length > 0 ? { body } : {}),
     ...(method === 'DELETE' && Object.keys(body).length > 0 ? { query: queryOf(body) } : {}),
@@ -165,11 +167,16 @@ function tellResult(
 
 interface ActionDialogProps extends Started {
   readonly noun: Noun
-  readonly onClose: () => void
-  readonly onDone: (outcome: Outcome) => void
+  /** With what was done, also when it is closed before all of it is. */
+  readonly onEnd: (outcome: Pick<Outcome, 'done' | 'shown'>) => void
 }
 
-function ActionDialog({ noun, action, items, onClose, onDone }: ActionDialogProps): ReactNode {
+const NOTHING: Pick<Outcome, 'done' | 'shown'> = { done: new Set(), shown: [] }
+
+function ActionDialog({ noun, action, items: all, onEnd }: ActionDialogProps): ReactNode {
+  // of several items, those that were refused stay
+  const [ended, setEnded] = useState(NOTHING)
+  const items = all.filter(({ id }) => !ended.done.has(id))
   const [only] = items
   const [before] = useState(items.length === 1 && only !== undefined ? action.initial?.(only) : undefined)
   const form = useForm(before ?? {})
@@ -189,11 +196,13 @@ function ActionDialog({ noun, action, items, onClose, onDone }: ActionDialogProp
     const isChange = before !== undefined && ruleOf(action.operation).method === 'PATCH'
     const body = isChange ? changesOf(fields, schema, { before, after }) : bodyOf(fields, after)
     const outcome = await runAll(noun, action, items, body, keys)
-    const { refusals } = outcome
+    const [refused] = outcome.refusals
+    const next = joined(ended, outcome)
     setBusy(false)
-    setRefusal(refusals[0])
-    if (refusals[0] !== undefined) form.setErrors(refusals[0].fields)
-    if (refusals.length === 0) onDone(outcome)
+    setRefusal(refused)
+    if (refused === undefined) return onEnd(next)
+    setEnded(next)
+    form.setErrors(refused.fields)
   }
   const label = actionText(action.operation)
   return (
@@ -205,12 +214,21 @@ function ActionDialog({ noun, action, items, onClose, onDone }: ActionDialogProp
       isBusy={isBusy}
       refusal={refusal}
       onConfirm={() => void send()}
-      onClose={onClose}
+      onClose={() => onEnd(ended)}
     >
       {fields.length === 0 ? null : <Fields fields={fields} body={schema} form={form} />}
     </Confirm>
   )
 }
+
+/** What was done before, and what was done now. */
+export const joined = (
+  before: Pick<Outcome, 'done' | 'shown'>,
+  now: Pick<Outcome, 'done' | 'shown'>,
+): Pick<Outcome, 'done' | 'shown'> => ({
+  done: new Set([...before.done, ...now.done]),
+  shown: [...before.shown, ...now.shown],
+})
 
 function titleOf(noun: Noun, label: string, items: readonly Thing[]): string {
   const [item] = items

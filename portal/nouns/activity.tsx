@@ -9,6 +9,7 @@ import { useMay } from '../api/session.ts'
 import steps from '../generated/steps.json' with { type: 'json' }
 import { number } from '../texts/format.ts'
 import { t } from '../texts/index.ts'
+import { kindText, stepText } from '../texts/service.ts'
 import { Button } from '../ui/button.tsx'
 import { Loading, Panel, Soft } from '../ui/layout.tsx'
 import { ProblemView } from '../ui/problem.tsx'
@@ -27,9 +28,6 @@ const LOOKS: Readonly<Record<Operation['status'], Look>> = {
   failed: 'bad',
   cancelled: 'off',
 }
-
-/** `server.create` in words. */
-export const kindText = (kind: string): string => kind.replaceAll('_', ' ').replace('.', ': ')
 
 const isOver = ({ status }: Pick<Operation, 'status'>): boolean =>
   status === 'succeeded' || status === 'failed' || status === 'cancelled'
@@ -59,7 +57,7 @@ export function Progress({ operation }: { readonly operation: Operation }): Reac
     <div className="progress" role="group" aria-label={t().operations.progress}>
       <div className="line">
         <strong>{kindText(kind)}</strong>
-        <span className="soft">{t().operations.step(step.replaceAll('_', ' '), index, count)}</span>
+        <span className="soft">{t().operations.step(stepText(step), index, count)}</span>
       </div>
       <Bar part={partOf(kind, index, count)} label={kindText(kind)} />
       {refusal === undefined ? null : <ProblemView refusal={refusal} />}

@@ -1,12 +1,11 @@
 /** The form that makes any noun, with its price and the same as a command. */
-import { type FormEvent, type ReactNode, useRef, useState } from 'react'
+import { type FormEvent, type ReactNode, useState } from 'react'
 import { useMutation } from '@tanstack/react-query'
 import type { BodySchema } from '../api/body-schema.ts'
 import type { OperationId } from '../api/operations.ts'
 import { ruleOf } from '../api/portal.ts'
 import { Refusal } from '../api/refusal.ts'
 import { useGo } from '../shell/go.ts'
-import { uuid } from '../system.ts'
 import { smallMoney, money } from '../texts/format.ts'
 import { nounTexts, t } from '../texts/index.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
@@ -21,8 +20,9 @@ import { bodyOf, faultsOf, type Form, useBodies, useForm } from './form.ts'
 import { applyLine } from './manifest.ts'
 import { hrefOf, type Noun, type Values } from './noun.ts'
 import { Once } from './once.tsx'
-import { type Secrets, secretsIn } from './secrets.ts'
-import { send, thingIn } from './reads.ts'
+import { type Reply, sendOnce, thingIn } from './reads.ts'
+import { useRequestKeys } from './request-key.ts'
+import { type Shown, shownIn } from './secrets.ts'
 import { commandLine, curlOf } from './snippet.ts'
 
 export interface CreatePageProps {
@@ -59,26 +59,20 @@ function CreateForm({ noun, create, body, given }: CreateFormProps): ReactNode {
   const form = useForm({ ...noun.initial, ...given })
   const fields = noun.form ?? []
   const values = bodyOf(fields, form.values)
-  const element = useRef<HTMLFormElement>(null)
   const { send, isBusy, isSent, refusal, made, leave } = useCreation(noun, create, form)
   const submit = (event: FormEvent): void => {
     event.preventDefault()
     const faults = faultsOf(fields, body, form.values, t().problem.field)
     form.setErrors(faults)
     if (Object.keys(faults).length === 0) send(values)
-    else requestAnimationFrame(() => focusFirstFault(element.current))
   }
   return (
     <Split aside={<Aside noun={noun} create={create} form={form} values={values} body={body} isSent={isSent} />}>
-      <form
-        className="form"
-        ref={element}
-        onSubmit={submit}
-        noValidate
-        aria-label={t().list.create(nounTexts(noun.name).one)}
-      >
+      <form className="form" onSubmit={submit} noValidate aria-label={t().list.create(nounTexts(noun.name).one)}>
         <Fields fields={fields} body={body} form={form} />
-        {made?.secrets === undefined ? null : <Once secrets={made.secrets} onClose={leave} />}
+        {made?.shown === undefined ? null : (
+          <Once shown={[made.shown]} rotate={noun.rotate} isReadable={noun.secret !== undefined} onClose={leave} />
+        )}
         {refusal === undefined ? null : (
           <ProblemView
             refusal={refusal}
@@ -101,12 +95,9 @@ function CreateForm({ noun, create, body, given }: CreateFormProps): ReactNode {
   )
 }
 
-const focusFirstFault = (form: HTMLFormElement | null): void =>
-  form?.querySelector<HTMLElement>('[aria-invalid="true"], [data-invalid] button, [data-invalid] input')?.focus()
-
 interface Made {
   readonly href: string
-  readonly secrets: Secrets | undefined
+  readonly shown: Shown | undefined
 }
 
 interface Creation {
@@ -122,23 +113,20 @@ interface Creation {
 
 /** The same form makes one thing, however often it is sent; an edit makes another. */
 function useCreation(noun: Noun, create: OperationId, form: Form): Creation {
-  const [key, setKey] = useState({ of: form.values, key: uuid() })
+  const keys = useRequestKeys()
   const [made, setMade] = useState<Made>()
   const go = useGo()
   const creation = useMutation({
-    mutationFn: (values: Values) => {
-      const current = key.of === form.values ? key : { of: form.values, key: uuid() }
-      setKey(current)
-      return send(create, { body: values, idempotencyKey: current.key })
-    },
-    onSuccess: (answer) => {
+    mutationFn: (values: Values): Promise<Reply> => sendOnce(create, { body: values, idempotencyKey: keys.of(values) }),
+    onSuccess: ({ answer, isLost }) => {
       const item = thingIn(noun, answer)
       if (item === undefined) return
       keep(noun, item)
       const isDone = answer['operation'] === undefined
       notify((isDone ? t().form.created : t().form.creating)(noun.titleOf(item)))
-      const next = { href: hrefOf(noun, item), secrets: secretsIn(answer) }
-      if (next.secrets === undefined) go(next.href)
+      const shown = shownIn(answer, { id: item.id, name: noun.titleOf(item), hasSecrets: isLost })
+      const next = { href: hrefOf(noun, item), shown }
+      if (shown === undefined) go(next.href)
       else setMade(next)
     },
     onError: (error) => {

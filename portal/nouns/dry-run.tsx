@@ -10,6 +10,7 @@ import { Refusal } from '../api/refusal.ts'
 import { after } from '../system.ts'
 import { money, number, smallMoney } from '../texts/format.ts'
 import { t } from '../texts/index.ts'
+import { quotaText, typeText } from '../texts/service.ts'
 import { Facts, Panel, Price, Soft } from '../ui/layout.tsx'
 import { Note } from '../ui/state.tsx'
 import type { Values } from './noun.ts'
@@ -95,7 +96,7 @@ export function TrialView({ trial: { result, refusal } }: { readonly trial: Tria
           {price.lines.length < 2 ? null : (
             <Facts
               facts={price.lines.map(({ resource_type: type, plan, quantity, monthly_millicents: monthly }) => ({
-                name: [type.replaceAll('_', ' '), plan, quantity === 1 ? '' : `× ${number(quantity)}`]
+                name: [typeText(type), plan, quantity === 1 ? '' : `× ${number(quantity)}`]
                   .filter((word) => word !== '')
                   .join(' '),
                 value: money(Math.round(monthly / MILLICENTS_PER_CENT)),
@@ -105,9 +106,7 @@ export function TrialView({ trial: { result, refusal } }: { readonly trial: Tria
         </>
       )}
       {claims.map(({ name, amount, used, limit }) => (
-        <Soft key={name}>
-          {t().form.wouldClaim(name.replaceAll('_', ' '), number(amount), number(used), number(limit))}
-        </Soft>
+        <Soft key={name}>{t().form.wouldClaim(quotaText(name), number(amount), number(used), number(limit))}</Soft>
       ))}
     </Panel>
   )

@@ -3,18 +3,18 @@ import { Pencil } from 'lucide-react'
 import { type FormEvent, type ReactNode, useState } from 'react'
 import type { BodySchema } from '../api/body-schema.ts'
 import type { OperationId } from '../api/operations.ts'
+import { asRefusal, type Refusal } from '../api/refusal.ts'
 import { useMay } from '../api/session.ts'
-import { useSubmission } from '../pages/submission.ts'
 import { t } from '../texts/index.ts'
 import { Button } from '../ui/button.tsx'
-import { Dialog } from '../ui/dialog.tsx'
+import { Confirm, Dialog } from '../ui/dialog.tsx'
 import { Facts, Panel } from '../ui/layout.tsx'
 import { ProblemView } from '../ui/problem.tsx'
 import { keep } from './actions.tsx'
 import { Fields, labelOf } from './fields.tsx'
 import { changesOf, faultsOf, useBodies, useForm } from './form.ts'
 import type { FormField, Noun, Thing } from './noun.ts'
-import { send, thingIn } from './reads.ts'
+import { pathTo, send, thingIn } from './reads.ts'
 import { Value } from './value.tsx'
 
 const NAMES: readonly FormField[] = [{ name: 'title' }, { name: 'name' }]
@@ -67,24 +67,52 @@ function Edit({ noun, update, fields, schema, item, close }: EditProps): ReactNo
   const form = useForm(item)
   // what the page showed when it was opened: changes of others meanwhile are not undone by what nobody has touched
   const [before] = useState(item)
-  const { isBusy, refusal, onSubmit } = useSubmission(async () => {
-    const body = changesOf(fields, schema, { before, after: form.values })
-    if (Object.keys(body).length > 0) {
-      const changed = thingIn(noun, await send(update, { path: { id: item.id }, body }))
-      if (changed !== undefined) keep(noun, changed)
+  const [isBusy, setBusy] = useState(false)
+  const [isAsking, setAsking] = useState(false)
+  const [refusal, setRefusal] = useState<Refusal>()
+  const goes = noun.editGoes?.(before, form.values) ?? []
+  const save = async (): Promise<void> => {
+    setBusy(true)
+    setRefusal(undefined)
+    try {
+      const body = changesOf(fields, schema, { before, after: form.values })
+      if (Object.keys(body).length > 0) {
+        const changed = thingIn(noun, await send(update, { path: pathTo(update, item.id), body }))
+        if (changed !== undefined) keep(noun, changed)
+      }
+      close()
+    } catch (error) {
+      const refused = asRefusal(update, error)
+      setRefusal(refused)
+      form.setErrors(refused.fields)
+      setBusy(false)
+      setAsking(false)
     }
-    close()
-  })
+  }
   const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    if (isBusy) return
     const faults = faultsOf(fields, schema, form.values, t().problem.field)
     form.setErrors(faults)
-    if (Object.keys(faults).length === 0) onSubmit(event)
-    else event.preventDefault()
+    if (Object.keys(faults).length > 0) return
+    if (goes.length > 0) setAsking(true)
+    else void save()
   }
+  if (isAsking)
+    return (
+      <Confirm
+        title={t().choices.confirm(t().page.edit, noun.titleOf(item))}
+        goes={goes}
+        button={t().ui.save}
+        isBusy={isBusy}
+        onConfirm={() => void save()}
+        onClose={() => setAsking(false)}
+      />
+    )
   return (
     <Dialog title={t().page.edit} onClose={close}>
       <form className="form" onSubmit={submit} noValidate>
-        <Fields fields={fields} body={schema} form={{ ...form, errors: { ...refusal?.fields, ...form.errors } }} />
+        <Fields fields={fields} body={schema} form={form} />
         {refusal === undefined ? null : <ProblemView refusal={refusal} />}
         <div className="dialog-end">
           <Button onPress={close}>{t().ui.cancel}</Button>

@@ -1,5 +1,5 @@
 /** The fields of a form, each as its schema and its registration say. */
-import { type ReactNode, useEffect } from 'react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { t } from '../texts/index.ts'
 import { noteIn } from '../texts/notes.ts'
 import {
@@ -12,6 +12,7 @@ import {
   Switch,
   TextField,
 } from '../ui/field.tsx'
+import { focusFirstFault } from '../ui/faults.ts'
 import { More, Stack } from '../ui/layout.tsx'
 import type { BodySchema, FieldSchema } from '../api/body-schema.ts'
 import { type Form, isNeeded, schemaOf } from './form.ts'
@@ -31,11 +32,14 @@ export function Fields({ fields, body, form }: FieldsProps): ReactNode {
   const render = (field: FormField, at: number): ReactNode => (
     <Field key={field.name} field={field} body={body} form={form} isFirst={at === 0} />
   )
+  const place = useRef<HTMLDivElement>(null)
+  const { faultCount } = form
+  useEffect(() => void (faultCount === 0 || focusFirstFault(place.current)), [faultCount])
   return (
-    <>
+    <div className="fields" ref={place}>
       {first.map(render)}
       {more.length === 0 ? null : <More name={t().form.more}>{more.map((field) => render(field, 1))}</More>}
-    </>
+    </div>
   )
 }
 
@@ -90,7 +94,15 @@ function Field({ field, body, form, isFirst }: FieldProps): ReactNode {
       />
     )
   if (schema.type === 'boolean')
-    return <Switch label={common.label} note={common.note} isOn={(value ?? schema.default) === true} onChange={set} />
+    return (
+      <Switch
+        label={common.label}
+        note={common.note}
+        wrong={common.wrong}
+        isOn={(value ?? schema.default) === true}
+        onChange={set}
+      />
+    )
   if (schema.type === 'object')
     return (
       <PairsField label={common.label} note={common.note} wrong={common.wrong} value={Object(value)} onChange={set} />
@@ -162,7 +174,7 @@ const unitOf = (name: string): string | undefined =>
 
 interface ChoiceOfProps {
   readonly field: FormField
-  readonly useOptions: (values: Values) => readonly Option[]
+  readonly useOptions: NonNullable<FormField['useOptions']>
   readonly common: Common
   readonly values: Values
   readonly set: (value: unknown) => void
@@ -170,16 +182,54 @@ interface ChoiceOfProps {
 
 /** Options are read by a hook of the registration: the component is the same for the field's life. */
 function Choice({ field, useOptions, common, values, set }: ChoiceOfProps): ReactNode {
-  const options = useOptions(values)
+  const [search, setSearch] = useState('')
+  const offered = useOptions(values, search)
+  const { options: found, hasMore } = 'hasMore' in offered ? offered : { options: offered, hasMore: false }
   const value = values[field.name]
+  const [known, setKnown] = useState<ReadonlyMap<string, Option>>(new Map())
+  // what was chosen stays one of them when something else is searched for
+  const options = withChosen(found, known, value)
+  const [canSearch, setCanSearch] = useState(hasMore)
+  if (hasMore && !canSearch) setCanSearch(true)
   const first = options.find(({ why }) => why === undefined)?.id
   const isPossible = options.some(({ id, why }) => id === value && why === undefined)
   useEffect(() => {
     if (field.isFirstChosen === true && !isPossible && first !== undefined) set(first)
   })
-  if (field.as === 'many') return <Many common={common} options={options} value={value} set={set} />
   const Kind = field.as === 'cards' ? CardsField : SelectField
-  return <Kind {...common} options={options} value={typeof value === 'string' ? value : undefined} onChange={set} />
+  const choice =
+    field.as === 'many' ? (
+      <Many common={common} options={options} value={value} set={set} />
+    ) : (
+      <Kind {...common} options={options} value={typeof value === 'string' ? value : undefined} onChange={set} />
+    )
+  if (!canSearch) return choice
+  return (
+    <Stack gap="tight">
+      {choice}
+      <TextField
+        label={t().form.searchIn(common.label)}
+        note={hasMore ? t().form.hasMore : undefined}
+        type="search"
+        value={search}
+        onChange={(text) => {
+          setKnown(new Map([...known, ...found.map((each) => [each.id, each] as const)]))
+          setSearch(text)
+        }}
+      />
+    </Stack>
+  )
+}
+
+/** The options that were found, and those that are chosen and were found before. */
+export function withChosen(
+  found: readonly Option[],
+  known: ReadonlyMap<string, Option>,
+  value: unknown,
+): readonly Option[] {
+  const chosen = Array.isArray(value) ? value.map(String) : typeof value === 'string' ? [value] : []
+  const missing = chosen.filter((id) => !found.some((option) => option.id === id))
+  return [...missing.flatMap((id) => known.get(id) ?? []), ...found]
 }
 
 interface ManyProps {
@@ -192,9 +242,10 @@ interface ManyProps {
 function Many({ common, options, value, set }: ManyProps): ReactNode {
   const chosen = Array.isArray(value) ? value.map(String) : []
   return (
-    <fieldset className="field">
+    <fieldset className="field" {...(common.wrong === undefined ? {} : { 'data-invalid': true })}>
       <legend className="label">{common.label}</legend>
       {common.note === undefined ? null : <p className="note">{common.note}</p>}
+      {common.wrong === undefined ? null : <p className="wrong">{common.wrong}</p>}
       {options.length === 0 ? <p className="note">{t().ui.nothing}</p> : null}
       <Stack gap="tight">
         {options.map(({ id, name, note }) => (

@@ -27,6 +27,13 @@ export function schemaOf(body: Pick<BodySchema, 'properties'>, name: string): Fi
   return rest.length === 0 ? own : schemaOf(own, rest.join('.'))
 }
 
+/** The schema of the items of a list in a body. */
+export function itemSchemaOf(body: BodySchema, list: string): Pick<BodySchema, 'properties' | 'required'> {
+  const items = body.properties?.[list]?.items ?? {}
+  const name = items.$ref?.split('/').at(-1)
+  return name === undefined ? items : (body.$defs?.[name] ?? {})
+}
+
 const isNullable = (body: BodySchema, name: string): boolean =>
   body.properties?.[name]?.anyOf?.some(({ type }) => type === 'null') === true
 
@@ -98,21 +105,29 @@ export interface Form {
   readonly values: Values
   readonly errors: Readonly<Record<string, string>>
   readonly set: (name: string, value: unknown) => void
+  /** Says what is wrong, and asks for the focus there. */
   readonly setErrors: (errors: Readonly<Record<string, string>>) => void
+  /** How often something was found to be wrong. */
+  readonly faultCount: number
   /** Something was changed since it was opened. */
   readonly isTouched: boolean
 }
 
 export function useForm(initial: Values): Form {
   const [values, setValues] = useState<Values>(initial)
-  const [errors, setErrors] = useState<Readonly<Record<string, string>>>({})
+  const [errors, keepErrors] = useState<Readonly<Record<string, string>>>({})
+  const [faultCount, setFaultCount] = useState(0)
   const [isTouched, setTouched] = useState(false)
   const set = (name: string, value: unknown): void => {
     setValues((before) => ({ ...before, [name]: value }))
     setTouched(true)
-    setErrors(({ [name]: _mended, ...others }) => others)
+    keepErrors(({ [name]: _mended, ...others }) => others)
   }
-  return { values, errors, set, setErrors, isTouched }
+  const setErrors = (next: Readonly<Record<string, string>>): void => {
+    keepErrors(next)
+    if (Object.keys(next).length > 0) setFaultCount((before) => before + 1)
+  }
+  return { values, errors, set, setErrors, faultCount, isTouched }
 }
 
 /** Errors of all fields, by name; empty when the form can be sent. */

@@ -17,13 +17,20 @@ export type ActionName = TextNames<'actions'> & OperationId
 export type Thing = { readonly id: string; readonly [field: string]: unknown }
 export type Values = Readonly<Record<string, unknown>>
 
+/** What can be chosen, where the service may have more. */
+export interface Offered {
+  readonly options: readonly Option[]
+  /** There are more than these: they are found by a search. */
+  readonly hasMore: boolean
+}
+
 /** A field of a form. What it accepts comes from the route; label and note from the texts and the route. */
 export interface FormField<Name extends string = string> {
   readonly name: Name
   /** How it is asked; by default what its schema suggests. */
   readonly as?: 'cards' | 'select' | 'many' | 'long' | 'code' | 'secret'
-  /** A hook: what can be chosen, given what else is filled in. */
-  readonly useOptions?: (values: Values) => readonly Option[]
+  /** A hook: what can be chosen, given what else is filled in and what is searched for. */
+  readonly useOptions?: (values: Values, search: string) => readonly Option[] | Offered
   /** Instead of the field's own label. */
   readonly label?: () => string
   readonly note?: () => string
@@ -103,6 +110,12 @@ export interface Noun<Item = Thing> {
   readonly Head?: ComponentType<{ readonly item: Item }>
   /** Reads its credential, on a click. */
   readonly secret?: OperationId
+  /** Makes another secret where nobody can read the present one. */
+  readonly rotate?: ActionName
+  /** What its tabs read, which its actions change. */
+  readonly reads?: readonly OperationId[]
+  /** What a change of its properties takes away, which is asked before. */
+  editGoes?(before: Item, after: Values): readonly string[]
   /** Its read has more than its list: changes are read again. */
   readonly isListShort?: boolean
 }

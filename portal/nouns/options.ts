@@ -4,7 +4,7 @@ import { itemsOf, useList } from '../api/cache.ts'
 import { gibibytes, mebibytes, money, number } from '../texts/format.ts'
 import { t } from '../texts/index.ts'
 import type { Option } from '../ui/field.tsx'
-import type { NounName, Thing, Values } from './noun.ts'
+import type { NounName, Offered, Thing, Values } from './noun.ts'
 import { useThings } from './reads.ts'
 import { theNoun } from './registry.ts'
 
@@ -51,16 +51,17 @@ export function useTemplates({ zone }: Values): readonly Option[] {
   }))
 }
 
-/** Items of a noun; with a zone filled in, those of the zone. */
+/** Items of a noun; with a zone filled in, those of the zone. The service searches where it has more than a page. */
 export function optionsOf(name: NounName, isOffered: (item: Thing) => boolean = () => true) {
-  return (values: Values): readonly Option[] => {
+  return (values: Values, search: string): Offered => {
     const noun = theNoun(name)
-    const { items } = useThings(noun)
+    const { list, items } = useThings(noun, {}, search.trim() === '' ? {} : { q: search.trim() })
     const zone = values['zone']
-    return items
+    const options = items
       .filter((item) => typeof zone !== 'string' || !('zone' in item) || item['zone'] === zone || item['zone'] === null)
       .filter(isOffered)
       .map((item) => ({ id: item.id, name: noun.titleOf(item), note: noteOf(item) }))
+    return { options, hasMore: list.hasNextPage }
   }
 }
 

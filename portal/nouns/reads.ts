@@ -2,7 +2,7 @@
  *  any. */
 import type { UseInfiniteQueryResult, UseQueryResult } from '@tanstack/react-query'
 import { itemsOf, type ReadOptions, useList, useRead } from '../api/cache.ts'
-import { call } from '../api/client.ts'
+import { call, exchange } from '../api/client.ts'
 import type { ListId, OperationId } from '../api/operations.ts'
 import { ruleOf } from '../api/portal.ts'
 import { Refusal } from '../api/refusal.ts'
@@ -21,6 +21,20 @@ export async function send(operation: OperationId, request: Request): Promise<Re
   // path and body are those of the operation that a registration names
   const answer: unknown = await call(operation, request as never)
   return (answer ?? {}) as Readonly<Record<string, unknown>> // answers are objects, or empty
+}
+
+export interface Reply {
+  readonly answer: Readonly<Record<string, unknown>>
+  /** It was carried out before: secrets of the answer were in the first one. */
+  readonly isLost: boolean
+}
+
+/** The same, and whether secrets that the answer had were lost with an earlier one. */
+export async function sendOnce(operation: OperationId, request: Request): Promise<Reply> {
+  // path and body are those of the operation that a registration names
+  const { answer, isRepeated }: { answer: unknown; isRepeated: boolean } = await exchange(operation, request as never)
+  const members = (answer ?? {}) as Readonly<Record<string, unknown>> // answers are objects, or empty
+  return { answer: members, isLost: isRepeated && ruleOf(operation).hasSecrets === true }
 }
 
 /** The member that holds the item; undefined for another answer. */
@@ -58,8 +72,13 @@ export interface ManyThings {
   readonly items: readonly Thing[]
 }
 
-export function useThings(noun: Noun, options: ReadOptions = {}): ManyThings {
-  const list = useList<ListId>(noun.list, noun.query ?? {}, options)
+/** With a query, those that the service finds by it. */
+export function useThings(
+  noun: Noun,
+  options: ReadOptions = {},
+  query: Readonly<Record<string, string>> = {},
+): ManyThings {
+  const list = useList<ListId>(noun.list, { ...noun.query, ...query }, options)
   return { list, items: itemsOf(list.data) as readonly unknown[] as readonly Thing[] } // items have ids
 }
 

@@ -7,6 +7,13 @@ export interface Secrets {
   readonly previousValidUntil?: string
 }
 
+/** The secrets of one item; undefined when the answer that showed them was lost. */
+export interface Shown {
+  readonly id: string
+  readonly name: string
+  readonly secrets: Secrets | undefined
+}
+
 /** The secrets of an answer; undefined when it has none. */
 export function secretsIn(answer: Readonly<Record<string, unknown>>): Secrets | undefined {
   const { secret, credentials, previous_valid_until: until } = answer
@@ -17,4 +24,14 @@ export function secretsIn(answer: Readonly<Record<string, unknown>>): Secrets | 
   )
   if (Object.keys(values).length === 0) return undefined
   return { values, ...(typeof until === 'string' ? { previousValidUntil: until } : {}) }
+}
+
+/** What the answer of a request shows once, of an item; undefined when it shows nothing. A request that was sent again
+ *  is answered without its secrets: the first answer had them. */
+export function shownIn(
+  answer: Readonly<Record<string, unknown>>,
+  { id, name, hasSecrets }: { readonly id: string; readonly name: string; readonly hasSecrets: boolean },
+): Shown | undefined {
+  const secrets = secretsIn(answer)
+  return secrets === undefined && !hasSecrets ? undefined : { id, name, secrets }
 }

@@ -3,6 +3,7 @@ import type { ReactNode } from 'react'
 import { Link as AriaLink } from 'react-aria-components'
 import { ago, bytes, gibibytes, mebibytes, money, number, smallMoney, utc } from '../texts/format.ts'
 import { t } from '../texts/index.ts'
+import { typeText } from '../texts/service.ts'
 import { Copy } from '../ui/copy.tsx'
 import { Tag, Tags } from '../ui/state.tsx'
 import { hrefOf, type Noun } from './noun.ts'
@@ -118,7 +119,7 @@ const asResource = (value: object): ResourceName => value as ResourceName // as 
 /** What an operation changes: a link where it has a page. */
 export function Resource({ type, id, name }: ResourceName): ReactNode {
   const noun = nounNamed(type)
-  const text = `${type.replaceAll('_', ' ')} ${name ?? id.slice(0, 8)}`
+  const text = `${typeText(type)} ${name ?? id.slice(0, 8)}`
   return noun === undefined ? <span dir="auto">{text}</span> : <AriaLink href={hrefOf(noun, { id })}>{text}</AriaLink>
 }
 

@@ -5,10 +5,12 @@ import { cache, forget, keyOf } from '../api/cache.ts'
 import { sessionLost } from '../api/client.ts'
 import type { Answer } from '../api/operations.ts'
 import { useMay } from '../api/session.ts'
+import { allNouns } from '../nouns/registry.ts'
 import { Frame, type FrameParts, type NavigationItem } from '../shell/frame.tsx'
-import { languageEntries, themeEntries } from '../shell/person-menu.tsx'
+import type { Place } from '../shell/keys.ts'
+import { languageEntries, leave, themeEntries } from '../shell/person-menu.tsx'
 import { chosenTheme } from '../shell/theme.ts'
-import { t } from '../texts/index.ts'
+import { nounTexts, t } from '../texts/index.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Menu } from '../ui/menu.tsx'
@@ -26,6 +28,35 @@ const PAGES = [
   { href: '/billing', reads: 'list_invoice_runs', name: () => o().billing.title, icon: Receipt },
   { href: '/audit', reads: 'list_staff_audit_entries', name: () => o().audit.title, icon: ScrollText },
 ] as const
+
+/** What `g` and a letter go to. */
+const PLACES = [
+  ['o', '/dashboard'],
+  ['n', '/nodes'],
+  ['w', '/operations'],
+  ['a', '/alarms'],
+  ['k', '/accounts'],
+  ['q', '/quota-requests'],
+  ['b', '/billing'],
+  ['l', '/audit'],
+] as const
+
+/** A hook: those that the role may read, and what they are called. */
+function usePlaces(): readonly Place[] {
+  const pages = usePages()
+  const may = useMay()
+  const names = new Map<string, string>([
+    ['/dashboard', t().dashboard.title],
+    ...pages.map(({ href, name }) => [href, name] as const),
+    ...allNouns()
+      .filter(({ list }) => may(list))
+      .map(({ path, name }) => [path, nounTexts(name).many] as const),
+  ])
+  return PLACES.flatMap(([letter, href]) => {
+    const name = names.get(href)
+    return name === undefined ? [] : [{ letter, href, name }]
+  })
+}
 
 /** A hook: those that the role may read. */
 function usePages(): readonly NavigationItem[] {
@@ -45,6 +76,7 @@ const PARTS: FrameParts = {
   Banners: () => null,
   Top: StaffMenu,
   SignInSheet: StaffSheet,
+  usePlaces,
   usePaletteMore: () => usePages().map(({ href, name, icon }) => ({ id: href, name, icon, note: t().palette.pages })),
 }
 
@@ -66,7 +98,7 @@ function StaffMenu(): ReactNode {
           id: 'sign-out',
           name: t().frame.signOut,
           isApart: true,
-          run: () => void signOutStaff().then(() => location.assign('/login')),
+          run: () => void leave(() => signOutStaff().then(() => '/login')),
         },
       ]}
     >

@@ -2,6 +2,7 @@
 import { cache, forget, keyOf, useRead } from '../api/cache.ts'
 import { call } from '../api/client.ts'
 import type { Answer } from '../api/operations.ts'
+import { unlessEnded } from '../api/session.ts'
 
 export type Staff = Answer<'get_current_staff'>['staff']
 
@@ -22,8 +23,8 @@ export async function signedInStaff(): Promise<Staff | undefined> {
   }
 }
 
-/** Ends the session, and what was read with it. */
+/** Ends the session, and what was read with it. Throws a Refusal while the session goes on. */
 export async function signOutStaff(): Promise<void> {
-  await call('log_out_staff', { isSigningIn: true }).catch(() => undefined)
+  await call('log_out_staff', { isSigningIn: true }).catch(unlessEnded)
   forget()
 }

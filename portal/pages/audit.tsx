@@ -1,20 +1,23 @@
 /** `/audit`: who did what, with the state of the chain that proves it. */
-import { ruleOf } from '../api/portal.ts'
-import { ButtonLink } from '../ui/button.tsx'
 import { type ReactNode, useState } from 'react'
 import type { AuditEntry } from '../../client/schema.ts'
 import { itemsOf, useList, useRead } from '../api/cache.ts'
+import { exportAll } from '../api/export.ts'
 import { Refusal } from '../api/refusal.ts'
 import { Time } from '../nouns/value.tsx'
 import { number } from '../texts/format.ts'
 import { t } from '../texts/index.ts'
+import { typeText } from '../texts/service.ts'
 import { Button } from '../ui/button.tsx'
 import { Snippet } from '../ui/copy.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Loading, Page, Panel, Soft, Stack, Toolbar } from '../ui/layout.tsx'
 import { ProblemView } from '../ui/problem.tsx'
+import { saveFile } from '../ui/save-file.ts'
 import { type Look, State } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
+import { Unread } from '../ui/unread.tsx'
+import { useSubmission } from './submission.ts'
 
 const LOOKS: Readonly<Record<AuditEntry['outcome'], Look>> = { success: 'good', denied: 'bad', failed: 'bad' }
 
@@ -80,7 +83,7 @@ function Entries({ entries }: { readonly entries: readonly AuditEntry[] }): Reac
         {
           id: 'resource',
           name: texts.resource,
-          cell: ({ resource_type: type, resource_id: id }) => `${type.replaceAll('_', ' ')} ${id.slice(0, 8)}`,
+          cell: ({ resource_type: type, resource_id: id }) => `${typeText(type)} ${id.slice(0, 8)}`,
         },
         { id: 'ip', name: t().fields.address, cell: ({ source_ip: address }) => address },
         { id: 'at', name: texts.at, cell: ({ at }) => <Time instant={at} /> },
@@ -89,9 +92,14 @@ function Entries({ entries }: { readonly entries: readonly AuditEntry[] }): Reac
   )
 }
 
-function Chain(): ReactNode {
-  const { data } = useRead('get_audit_integrity', {}, { isAlwaysStale: true })
-  if (data === undefined) return null
+export function Chain(): ReactNode {
+  const { data, error, refetch } = useRead('get_audit_integrity', {}, { isAlwaysStale: true })
+  if (data === undefined)
+    return (
+      <Panel>
+        <Unread error={error} retry={() => void refetch()} />
+      </Panel>
+    )
   const { status, verified_through_sequence: through, head_sequence: head, break: broken } = data
   const looks = { verified: 'good', unverified: 'busy', broken: 'bad' } as const
   const texts = t().audit
@@ -103,13 +111,26 @@ function Chain(): ReactNode {
         </State>
         {broken === null ? null : <p>{broken.reason}</p>}
       </Stack>
-      <div>
-        <ButtonLink href={ruleOf('export_audit_entries').path}>{texts.download}</ButtonLink>
-      </div>
+      <Download />
       <Snippet
         label={texts.verify}
         forms={[{ name: 'CLI', text: 'svccloud audit export-entries --all > audit.ndjson' }]}
       />
     </Panel>
+  )
+}
+
+/** The whole log: the service answers it in parts. */
+function Download(): ReactNode {
+  const { isBusy, refusal, onSubmit } = useSubmission(async () =>
+    saveFile('audit.ndjson', 'application/x-ndjson', await exportAll('export_audit_entries')),
+  )
+  return (
+    <form onSubmit={onSubmit}>
+      {refusal === undefined ? null : <ProblemView refusal={refusal} />}
+      <Button type="submit" isBusy={isBusy}>
+        {t().audit.download}
+      </Button>
+    </form>
   )
 }

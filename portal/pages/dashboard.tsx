@@ -9,34 +9,44 @@ import { hrefOf, type Noun } from '../nouns/noun.ts'
 import { allNouns, nounNamed } from '../nouns/registry.ts'
 import { day, money, number, utc } from '../texts/format.ts'
 import { nounTexts, t } from '../texts/index.ts'
+import { quotaText } from '../texts/service.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Copy } from '../ui/copy.tsx'
 import { Between, Grid, Page, Panel, type Step, Steps, Tile } from '../ui/layout.tsx'
 import { Note } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
+import { Unread } from '../ui/unread.tsx'
 
 type Overview = Answer<'get_overview'>
 
-export function DashboardPage(): ReactNode {
-  const { data } = useRead('get_overview', {}, { isAlwaysStale: true })
+export const DashboardPage = (): ReactNode => (
+  <Page title={t().dashboard.title}>
+    <Notices />
+    <FirstSteps />
+    <Overviews />
+    <Between>
+      <h2>{t().dashboard.recent}</h2>
+      <ButtonLink kind="quiet" href="/activity">
+        {t().dashboard.all}
+      </ButtonLink>
+    </Between>
+    <Operations query={{}} limit={8} />
+  </Page>
+)
+
+export function Overviews(): ReactNode {
+  const { data, error, refetch } = useRead('get_overview', {}, { isAlwaysStale: true })
+  if (data === undefined)
+    return (
+      <Panel>
+        <Unread error={error} retry={() => void refetch()} />
+      </Panel>
+    )
   return (
-    <Page title={t().dashboard.title}>
-      <Notices />
-      <FirstSteps />
-      {data === undefined ? null : (
-        <>
-          <Counts overview={data} />
-          <Attention overview={data} />
-        </>
-      )}
-      <Between>
-        <h2>{t().dashboard.recent}</h2>
-        <ButtonLink kind="quiet" href="/activity">
-          {t().dashboard.all}
-        </ButtonLink>
-      </Between>
-      <Operations query={{}} limit={8} />
-    </Page>
+    <>
+      <Counts overview={data} />
+      <Attention overview={data} />
+    </>
   )
 }
 
@@ -157,7 +167,7 @@ function Attention({ overview: { problems, quotas, audit } }: { readonly overvie
       id: `quota:${name}`,
       type: 'quota',
       of: '',
-      name: name.replaceAll('_', ' '),
+      name: quotaText(name),
       reason: t().dashboard.quotaNear(number(used), number(limit)),
     })),
     ...(audit.status === 'broken'

@@ -181,7 +181,10 @@ function AcceptInvitation({ invitation }: { readonly invitation: string }): Reac
       </Outside>
     )
   return (
-    <Outside title={title} note={data === undefined ? undefined : t().invitation.text(data.account_name, data.role)}>
+    <Outside
+      title={title}
+      note={data === undefined ? undefined : t().invitation.text(data.account_name, t().members.roles[data.role])}
+    >
       {data === undefined ? (
         <Loading />
       ) : (

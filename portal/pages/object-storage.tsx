@@ -58,7 +58,9 @@ export function ObjectStoragePage(): ReactNode {
       {isEnabling ? (
         <Enable taken={items.map(({ zone }) => zone)} show={setSecrets} close={() => setEnabling(false)} />
       ) : null}
-      {secrets === undefined ? null : <Once secrets={secrets} onClose={() => setSecrets(undefined)} />}
+      {secrets === undefined ? null : (
+        <Once shown={[{ id: 'keys', name: texts.title, secrets }]} onClose={() => setSecrets(undefined)} />
+      )}
     </Page>
   )
 }

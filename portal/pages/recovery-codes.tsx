@@ -4,6 +4,7 @@ import { t } from '../texts/index.ts'
 import { Button } from '../ui/button.tsx'
 import { Checkbox } from '../ui/field.tsx'
 import { Row } from '../ui/layout.tsx'
+import { saveFile } from '../ui/save-file.ts'
 import { announce } from '../ui/toast.tsx'
 
 export interface RecoveryCodesProps {
@@ -33,7 +34,9 @@ export function RecoveryCodes({ codes, onKept }: RecoveryCodesProps): ReactNode 
         >
           {t().ui.copy('')}
         </Button>
-        <Button onPress={() => download(text)}>{t().factor.download}</Button>
+        <Button onPress={() => saveFile('svccloud-recovery-codes.txt', 'text/plain', [text])}>
+          {t().factor.download}
+        </Button>
         <Button onPress={() => print()}>{t().factor.print}</Button>
       </Row>
       <Checkbox label={t().factor.kept} isOn={isKept} onChange={setKept} />
@@ -42,13 +45,4 @@ export function RecoveryCodes({ codes, onKept }: RecoveryCodesProps): ReactNode 
       </Button>
     </div>
   )
-}
-
-function download(text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/plain' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = 'svccloud-recovery-codes.txt'
-  link.click()
-  URL.revokeObjectURL(url)
 }

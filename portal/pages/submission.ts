@@ -1,6 +1,7 @@
 /** Sending a small form: busy, refused, done. */
 import { type FormEvent, useState } from 'react'
 import { Refusal } from '../api/refusal.ts'
+import { focusFirstFault } from '../ui/faults.ts'
 
 export interface Submission {
   readonly isBusy: boolean
@@ -11,7 +12,7 @@ export interface Submission {
 export function useSubmission(send: () => Promise<void>): Submission {
   const [isBusy, setBusy] = useState(false)
   const [refusal, setRefusal] = useState<Refusal>()
-  const run = async (): Promise<void> => {
+  const run = async (form: HTMLElement): Promise<void> => {
     setBusy(true)
     setRefusal(undefined)
     try {
@@ -19,6 +20,8 @@ export function useSubmission(send: () => Promise<void>): Submission {
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       setRefusal(error)
+      // once the fields say what is wrong
+      requestAnimationFrame(() => void focusFirstFault(form))
     } finally {
       setBusy(false)
     }
@@ -28,7 +31,8 @@ export function useSubmission(send: () => Promise<void>): Submission {
     refusal,
     onSubmit: (event) => {
       event.preventDefault()
-      if (!isBusy) void run()
+      const { currentTarget: form } = event
+      if (!isBusy && form instanceof HTMLElement) void run(form)
     },
   }
 }

@@ -29,7 +29,11 @@ function Support({ impersonation }: { readonly impersonation: Impersonation }): 
     location.assign(/^\/(?![/\\])/.test(redirect) || redirect.startsWith('https:') ? redirect : '/login')
   }
   return (
-    <div className="banner" role="region" aria-label={texts.support('', impersonation.mode)}>
+    <div
+      className="banner"
+      role="region"
+      aria-label={texts.support(impersonation.staff_name, texts.supportModes[impersonation.mode])}
+    >
       <strong dir="auto">{texts.support(impersonation.staff_name, texts.supportModes[impersonation.mode])}</strong>
       <span dir="auto">{impersonation.reason}</span>
       <span>{ago(impersonation.expires_at)}</span>

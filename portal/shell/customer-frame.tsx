@@ -25,6 +25,20 @@ const pagesForPalette = (): readonly PaletteEntry[] =>
     .flat()
     .map(({ href, name, icon }) => ({ id: href, name, icon, note: t().palette.pages }))
 
+/** What `g` and a letter go to. */
+const PLACES = [
+  ['o', '/dashboard'],
+  ['s', '/servers'],
+  ['d', '/storages'],
+  ['n', '/networks'],
+  ['l', '/load-balancers'],
+  ['p', '/databases'],
+  ['k', '/kubernetes'],
+  ['b', '/object-storage'],
+  ['a', '/activity'],
+  ['t', '/settings'],
+] as const
+
 const PARTS: FrameParts = {
   useAreas: () => [
     { area: 'compute', name: t().areas.compute },
@@ -42,6 +56,7 @@ const PARTS: FrameParts = {
     </>
   ),
   SignInSheet,
+  usePlaces: () => PLACES.map(([letter, href]) => ({ letter, href, name: t().keys.places[letter] })),
   usePaletteMore: (text) => [...pagesForPalette(), ...useSettingsAndSearch(text)],
 }
 

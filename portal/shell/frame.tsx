@@ -12,6 +12,7 @@ import { nounTexts, t } from '../texts/index.ts'
 import { Button, Hint } from '../ui/button.tsx'
 import { BrandLink, BrandLinks } from './brand.tsx'
 import { KeyHelp } from './key-help.tsx'
+import type { Place } from './keys.ts'
 import { Palette, type PaletteProps } from './palette.tsx'
 
 export interface NavigationItem {
@@ -36,6 +37,8 @@ export interface FrameParts {
   /** At the end of the top bar. */
   readonly Top: ComponentType
   readonly SignInSheet: ComponentType
+  /** A hook: where `g` and a letter go. */
+  readonly usePlaces: () => readonly Place[]
   /** A hook. */
   readonly usePaletteMore: PaletteProps['useMore']
 }
@@ -69,7 +72,7 @@ export function Frame({ parts }: { readonly parts: FrameParts }): ReactNode {
         </div>
       </div>
       {isPaletteOpen ? <Palette close={() => setPaletteOpen(false)} useMore={parts.usePaletteMore} /> : null}
-      <KeyHelp openPalette={() => setPaletteOpen(true)} />
+      <KeyHelp openPalette={() => setPaletteOpen(true)} places={parts.usePlaces()} />
       <parts.SignInSheet />
     </>
   )

@@ -4,12 +4,17 @@ import { t } from '../texts/index.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { Switch } from '../ui/field.tsx'
 import { useGo } from './go.ts'
-import { areKeysOn, setKeysOn, useKeys, usePlaces } from './keys.ts'
+import { areKeysOn, type Place, setKeysOn, useKeys, usePlaces } from './keys.ts'
 
-export function KeyHelp({ openPalette }: { readonly openPalette: () => void }): ReactNode {
+export interface KeyHelpProps {
+  readonly openPalette: () => void
+  readonly places: readonly Place[]
+}
+
+export function KeyHelp({ openPalette, places }: KeyHelpProps): ReactNode {
   const [isOpen, setOpen] = useState(false)
   const [isOn, setOn] = useState(areKeysOn())
-  usePlaces(useGo())
+  usePlaces(places, useGo())
   useKeys({ '?': () => setOpen(true), '/': openPalette })
   if (!isOpen) return null
   const keys: readonly (readonly [string, string])[] = [
@@ -21,7 +26,7 @@ export function KeyHelp({ openPalette }: { readonly openPalette: () => void }): 
     ['x', t().keys.select],
     ['e', t().keys.menu],
     ['f', t().keys.filter],
-    ...Object.entries(t().keys.places).map(([letter, name]) => [`g ${letter}`, name] as const),
+    ...places.map(({ letter, name }) => [`g ${letter}`, name] as const),
   ]
   return (
     <Dialog title={t().keys.title} onClose={() => setOpen(false)}>

@@ -1,7 +1,6 @@
 /** Single keys of pages. None of them in fields, in the console, or when they are turned off. */
 import { useEffect, useRef } from 'react'
 import { remember, remembered } from '../api/browser.ts'
-import type { Texts } from '../texts/index.ts'
 import { now } from '../system.ts'
 
 const SETTING = 'single-keys'
@@ -17,22 +16,15 @@ const isTyping = (target: EventTarget | null): boolean =>
 /** How long a letter after `g` is waited for. */
 const SEQUENCE_MILLISECONDS = 1_500
 
-/** Areas by the letter after `g`. */
-const PLACES: Readonly<Record<keyof Texts['keys']['places'], `/${string}`>> = {
-  o: '/dashboard',
-  s: '/servers',
-  d: '/storages',
-  n: '/networks',
-  l: '/load-balancers',
-  p: '/databases',
-  k: '/kubernetes',
-  b: '/object-storage',
-  a: '/activity',
-  t: '/settings',
+/** Where `g` and a letter go. */
+export interface Place {
+  readonly letter: string
+  readonly href: string
+  readonly name: string
 }
 
-/** `g`, then a letter: goes to an area. The letter after `g` does nothing else. */
-export function usePlaces(go: (href: string) => void): void {
+/** `g`, then a letter: goes to a place of the portal. The letter after `g` does nothing else. */
+export function usePlaces(places: readonly Place[], go: (href: string) => void): void {
   const until = useRef(0)
   useEffect(() => {
     const listen = (event: KeyboardEvent): void => {
@@ -42,8 +34,8 @@ export function usePlaces(go: (href: string) => void): void {
       if (!isSecond) return
       event.preventDefault()
       event.stopImmediatePropagation()
-      const place = Object.entries(PLACES).find(([letter]) => letter === event.key)
-      if (place !== undefined) go(place[1])
+      const place = places.find(({ letter }) => letter === event.key)
+      if (place !== undefined) go(place.href)
     }
     // before the keys of pages and rows
     document.addEventListener('keydown', listen, true)

@@ -1,10 +1,12 @@
 /** The language of the portal. Mails to a person have the same one, so that it is kept with the person too. */
-import { remember } from '../api/browser.ts'
+import { putFragmentBack, remember } from '../api/browser.ts'
 import { call } from '../api/client.ts'
 
 /** Reloads the page in the language. */
 export function showIn(tag: string): void {
   remember('locale', tag)
+  // a token of a mail is nowhere else
+  putFragmentBack()
   location.reload()
 }
 

@@ -7,6 +7,7 @@ import { signOut, useMe } from '../api/session.ts'
 import { chosenLocale, LOCALE_NAMES, t } from '../texts/index.ts'
 import { Button } from '../ui/button.tsx'
 import { Menu, type MenuEntry } from '../ui/menu.tsx'
+import { notify } from '../ui/toast.tsx'
 import { chooseLanguage, showIn } from './language.ts'
 import { chooseTheme, chosenTheme, type Theme, THEMES } from './theme.ts'
 
@@ -31,7 +32,7 @@ export function PersonMenu(): ReactNode {
       id: 'sign-out',
       name: t().frame.signOut,
       isApart: true,
-      run: () => void signOut().then((url) => location.assign(url)),
+      run: () => void leave(signOut),
     },
   ]
   return (
@@ -39,6 +40,15 @@ export function PersonMenu(): ReactNode {
       <Button kind="quiet" label={t().frame.person(email)} icon={<CircleUser aria-hidden="true" />} />
     </Menu>
   )
+}
+
+/** Leaves for where the sign-out says; one that failed is said, and leaves nowhere. */
+export async function leave(signOutHere: () => Promise<string>): Promise<void> {
+  try {
+    location.assign(await signOutHere())
+  } catch (error) {
+    notify(`${t().frame.notSignedOut} ${error instanceof Error ? error.message : ''}`.trim())
+  }
 }
 
 /** Entries for each theme; the chosen one has a mark. */

@@ -4,7 +4,7 @@ export const notes: Readonly<Record<string, string>> = {
   '16 to 28 bits in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10. Defaults to a free /24.':
     '16 bis 28 Bit in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 oder 100.64.0.0/10. Vorgabe ist ein freies /24.',
   'A region of the offer. Defaults to its first region.': 'Eine Region des Angebots. Vorgabe ist seine erste.',
-  'A zone other than that of the image.': 'Eine andere Zone als die des Images.',
+  'A zone other than that of the image.': 'Eine andere Zone als die des Abbilds.',
   'A zone that offers dev clusters.': 'Eine Zone, die Dev-Cluster anbietet.',
   'Access key of the bucket.': 'Zugangsschlüssel des Buckets.',
   'Additional private network of its server, in the same zone.':
@@ -20,7 +20,7 @@ export const notes: Readonly<Record<string, string>> = {
   'Backup in the zone, including those of deleted storages.':
     'Eine Sicherung in der Zone, auch die von gelöschten Speichern.',
   'Default zone of its nodes; its region hosts the control plane.':
-    'Zone seiner Knoten, wenn sie keine andere nennen. Ihre Region trägt die Steuerung.',
+    'Zone seiner Knoten, wenn sie keine andere nennen. In ihrer Region läuft die Steuerungsebene.',
   'Defaults to database_name.': 'Vorgabe ist der Name der Datenbank in PostgreSQL.',
   'Defaults to the name of the network with the suffix -edge.': 'Vorgabe ist der Name des Netzes mit dem Zusatz -edge.',
   'Defaults to the network of the original database.': 'Vorgabe ist das Netz der ursprünglichen Datenbank.',
@@ -39,22 +39,22 @@ export const notes: Readonly<Record<string, string>> = {
     'user_data. Without both, the user data stays unchanged; null removes it.']:
     'Ein Init-Skript des Kontos, dessen jetziger Text beim ersten Start läuft. Ohne es bleibt, was war.',
   'Keys that may sign in to its bastion. Defaults to all keys of the account.':
-    'Schlüssel, die sich an seinem Sprungrechner anmelden dürfen. Vorgabe sind alle des Kontos.',
+    'Schlüssel, die sich an seiner Bastion anmelden dürfen. Vorgabe sind alle des Kontos.',
   'Keys that may sign in to its bastion; they replace the current ones.':
-    'Schlüssel, die sich an seinem Sprungrechner anmelden dürfen. Sie ersetzen die jetzigen.',
+    'Schlüssel, die sich an seiner Bastion anmelden dürfen. Sie ersetzen die jetzigen.',
   'Labels of its nodes in the cluster.': 'Labels seiner Knoten im Cluster.',
   'Minimum, in units of 10^9 bytes and before any replication.':
     'Mindestens, in Einheiten von 10^9 Bytes und vor jeder Replikation.',
   'Minor version for its nodes, at most that of the control plane. A change replaces the nodes.':
-    'Nebenversion seiner Knoten, höchstens die der Steuerung. Eine Änderung ersetzt die Knoten.',
+    'Nebenversion seiner Knoten, höchstens die der Steuerungsebene. Eine Änderung ersetzt die Knoten.',
   'Name of the bucket, for the type s3.': 'Name des Buckets.',
   'Name of the database in PostgreSQL.': 'Name der Datenbank in PostgreSQL.',
-  'Name of the quota.': 'Name der Quote.',
+  'Name of the quota.': 'Name des Kontingents.',
   'Networks to attach at creation: in its zone, attached to no other router, not overlapping.':
     'Netze, die gleich verbunden werden: in seiner Zone, an keinem anderen Router, ohne Überschneidung.',
   'Not available: true is refused.': 'Nicht verfügbar.',
   'Note for the audit log.': 'Eine Notiz für das Audit-Log.',
-  'Notes for staff.': 'Hinweise für uns.',
+  'Notes for staff.': 'Hinweise für unsere Mitarbeiter.',
   'Number of nodes.': 'Anzahl der Knoten.',
   'Optional with a source: defaults to the zone of the source.': 'Mit einer Quelle ist die Vorgabe deren Zone.',
   'PEM of the unencrypted private key. It is stored encrypted and never returned.':
@@ -77,7 +77,7 @@ export const notes: Readonly<Record<string, string>> = {
     'Anteil am Verkehr. Mit 0 kommen keine neuen Clients; die mit seinem Cookie bleiben.',
   'Requested region; any when omitted.': 'Gewünschte Region. Ohne Angabe jede.',
   'Restore the backup although its verification failed.': 'Die Sicherung trotz fehlgeschlagener Prüfung benutzen.',
-  'Roles of the edge.': 'Aufgaben des Edge.',
+  'Roles of the edge.': 'Rollen des Edge.',
   'SHA-256 of the file at source_url, in hex; required with source_url.': 'SHA-256 der Datei, hexadezimal.',
   'SSH keys of the account. Defaults to all of them when neither ssh_keys nor ssh_key_ids is given.':
     'SSH-Schlüssel des Kontos. Vorgabe sind alle.',
@@ -89,7 +89,7 @@ export const notes: Readonly<Record<string, string>> = {
     'Höchstens 32768 Bytes.',
   'Secret of the access key. It is never shown.': 'Geheimnis des Zugangsschlüssels. Es wird nie gezeigt.',
   'Sequence number of the entry after which the first batch starts; 0 for the complete log.':
-    'Nummer des Eintrags, nach dem das erste Paket beginnt; 0 für das ganze Log.',
+    'Nummer des Eintrags, nach dem das erste Paket beginnt; 0 für das ganze Audit-Log.',
   'Server in the zone to assign it to; unassigned when null or omitted.':
     'Ein Server in der Zone, dem sie zugewiesen wird. Ohne Angabe keinem.',
   'Server in the zone to assign it to; unassigned when omitted.':
@@ -101,7 +101,7 @@ export const notes: Readonly<Record<string, string>> = {
     'Snapshot eines Speichers in der Zone. Sein Server darf laufen.',
   'Start of the names of objects, for the type s3.': 'Anfang der Namen von Objekten.',
   'Storage in the zone; its server must be stopped until the image is complete.':
-    'Ein Speicher in der Zone. Sein Server muss gestoppt sein, bis das Image fertig ist.',
+    'Ein Speicher in der Zone. Sein Server muss gestoppt sein, bis das Abbild fertig ist.',
   'Template for the boot storage.': 'Vorlage für den Startspeicher.',
   'Template for the boot storage; unchanged when neither this nor custom_image_id is given.':
     'Vorlage für den Startspeicher. Ohne Angabe bleibt sie, wie sie ist.',
@@ -112,9 +112,9 @@ export const notes: Readonly<Record<string, string>> = {
     'operation.finished. Events of billing must be named.']:
     'Arten von Ereignissen, * für alle: server.state, server.*, *.deleted, operation.finished. Die ' +
     'der Abrechnung müssen genannt sein.',
-  'Unique among the certificates of the load balancer.': 'Eindeutig unter den Zertifikaten des Load Balancers.',
+  'Unique among the certificates of the load balancer.': 'Eindeutig unter den Zertifikaten des Lastverteilers.',
   'Unique among the load balancers of the account in the zone.':
-    'Eindeutig unter den Load Balancern des Kontos in der Zone.',
+    'Eindeutig unter den Lastverteilern des Kontos in der Zone.',
   'Unique among the members of the backend.': 'Eindeutig unter den Mitgliedern des Backends.',
   'Unique among the networks of the account in the zone.': 'Eindeutig unter den Netzen des Kontos in der Zone.',
   'Unique among the routers of the account in the zone.': 'Eindeutig unter den Routern des Kontos in der Zone.',
@@ -153,7 +153,7 @@ export const notes: Readonly<Record<string, string>> = {
   'host for different nodes, rack for different racks of the zone, zone for different zones of the region.':
     'Ob sie auf verschiedenen Hosts, in verschiedenen Racks der Zone oder in verschiedenen Zonen der Region laufen.',
   'separate: one machine per role; combined: one machine for all. Defaults to separate when the zone offers it.':
-    'Eine Maschine je Aufgabe, oder eine für alle. Vorgabe ist getrennt, wo die Zone es anbietet.',
+    'Eine Maschine je Rolle, oder eine für alle. Vorgabe ist getrennt, wo die Zone es anbietet.',
   'soft asks the guest to shut down, hard cuts the power.':
     'Sanft bittet den Gast, herunterzufahren; hart nimmt ihm den Strom.',
   'standard survives the loss of its host in zones with shared storage; local-nvme is on the disks of one host.':

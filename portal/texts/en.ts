@@ -2,11 +2,16 @@
 import { number, plural } from './format.ts'
 import { actions, choices, fields, nouns, type Words } from './en-nouns.ts'
 
+const NONE: Words = {}
+const NAMES = { types: NONE, verbs: NONE, steps: NONE, quotas: NONE }
+
 export const en = {
   nouns,
   fields,
   actions,
   choices,
+  /** Names of the service, each with ours; as they are where there is none. */
+  service: NAMES,
   ui: {
     optional: 'optional',
     nothing: 'Nothing to choose',
@@ -18,6 +23,7 @@ export const en = {
     showPassword: 'Show the password',
     hidePassword: 'Hide the password',
     cancel: 'Cancel',
+    close: 'Close',
     notices: 'Notices',
     save: 'Save',
     typeToConfirm: (name: string) => `Type ${name} to confirm`,
@@ -54,6 +60,7 @@ export const en = {
     themes: { system: 'Theme of the system', light: 'Light theme', dark: 'Dark theme' },
     docs: 'API reference',
     signOut: 'Sign out',
+    notSignedOut: 'You are still signed in.',
     activity: 'Activity',
     running: (count: number) => `${number(count)} ${plural(count, 'operation', 'operations')} in progress`,
     quiet: 'Nothing is in progress.',
@@ -297,6 +304,8 @@ export const en = {
     wouldClaim: (name: string, amount: string, used: string, limit: string) =>
       `${name}: ${amount} more, ${used} of ${limit} are used`,
     asCommand: 'The same as a command',
+    searchIn: (label: string) => `Search: ${label}`,
+    hasMore: 'There are more than these. A search finds them.',
     created: (name: string) => `${name} is created`,
     creating: (name: string) => `${name} is being created`,
   },
@@ -359,6 +368,11 @@ export const en = {
     title: 'Keep this now',
     note: 'It is shown only once. Whoever has it can use it.',
     previous: (until: string) => `The previous one is accepted until ${until} as well.`,
+    lostTitle: 'The secret was lost',
+    lost: 'It was made, but the answer that showed its secret did not arrive. Nobody can show it again.',
+    rotate: 'Make another one, and use that.',
+    readable: 'You can read it where its credentials are shown.',
+    makeAgain: 'Delete this one and create another.',
   },
   webhook: {
     eventsNote: 'Types of events, with * for any: server.state, server.*, *.deleted, operation.finished.',
@@ -378,6 +392,13 @@ export const en = {
     resent: 'The event is sent again.',
     isPending: 'This delivery waits for its next attempt.',
     states: { pending: 'waiting', delivered: 'delivered', failed: 'failed' },
+  },
+  edge: {
+    goes: {
+      nat_gateway: 'The way out to the Internet of servers without an own public address',
+      bastion: 'Signing in to its servers through the bastion',
+      load_balancer: 'The machine that its load balancers run on',
+    } as Words, // read by any role // read by any role
   },
   auditSink: {
     urlNote: 'An https address that is public: your collector, or the endpoint of the bucket.',
@@ -508,6 +529,7 @@ export const en = {
     addFrontend: 'Add a frontend',
     needsBackend: 'Add a backend first.',
     addBackend: 'Add a backend',
+    nameTaken: 'Is in use already',
     backend: 'Backend',
     mode: 'Mode',
     algorithm: 'Distribution',

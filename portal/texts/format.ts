@@ -10,6 +10,9 @@ const DAY = 24 * HOUR
 export const number = (value: number, digits = 0): string =>
   new Intl.NumberFormat(locale(), { maximumFractionDigits: digits }).format(value)
 
+/** A count of which only the first page is known: `100+`. */
+export const atLeast = (count: number, hasMore: boolean): string => `${number(count)}${hasMore ? '+' : ''}`
+
 /** Cents of a euro. */
 export const money = (cents: number): string =>
   new Intl.NumberFormat(locale(), { style: 'currency', currency: 'EUR' }).format(cents / 100)

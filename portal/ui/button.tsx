@@ -1,6 +1,6 @@
 /** Buttons, and links that look like them. */
 import './button.css'
-import type { ReactNode } from 'react'
+import { createContext, type ReactNode, useContext } from 'react'
 import { defined } from '../../domain/defined.ts'
 import { Button as AriaButton, Link as AriaLink, Tooltip, TooltipTrigger } from 'react-aria-components'
 
@@ -24,7 +24,11 @@ export interface ButtonProps {
   readonly isChosen?: boolean
 }
 
+/** Id of what names the row that a button is in: `Remove` alone says not of what. */
+export const RowName = createContext<string | undefined>(undefined)
+
 export function Button(props: ButtonProps): ReactNode {
+  const row = useContext(RowName)
   const { kind = 'plain', icon, label, why, isBusy = false, isWide = false, children, type = 'button' } = props
   const isIcon = label !== undefined && children === undefined
   const button = (
@@ -34,6 +38,7 @@ export function Button(props: ButtonProps): ReactNode {
       {...defined({ slot: props.slot })}
       {...(label === undefined ? {} : { 'aria-label': why === undefined ? label : `${label}: ${why}` })}
       {...(why === undefined ? {} : { 'aria-disabled': true })}
+      {...defined({ 'aria-describedby': row })}
       {...(props.isChosen === undefined ? {} : { 'aria-pressed': props.isChosen })}
       isPending={isBusy}
       autoFocus={props.autoFocus === true}

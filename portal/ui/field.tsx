@@ -1,7 +1,7 @@
 /** Fields of forms: a label, a note, what is wrong, and the control. */
 import './field.css'
 import { Check, ChevronsUpDown, Eye, EyeOff, Minus, Plus, X } from 'lucide-react'
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useId, useState } from 'react'
 import {
   Button as AriaButton,
   Checkbox as AriaCheckbox,
@@ -227,15 +227,35 @@ export interface ToggleProps {
   readonly isOff?: boolean
 }
 
-export const Switch = ({ label, note, isOn, onChange, isOff = false }: ToggleProps): ReactNode => (
-  <AriaSwitch className="switch" isSelected={isOn} onChange={onChange} isDisabled={isOff}>
-    <span className="track" aria-hidden="true" />
-    <span className="words">
-      <span>{label}</span>
-      {note === undefined ? null : <span className="note">{note}</span>}
-    </span>
-  </AriaSwitch>
-)
+export interface SwitchProps extends ToggleProps {
+  readonly wrong?: string | undefined
+}
+
+export function Switch({ label, note, wrong, isOn, onChange, isOff = false }: SwitchProps): ReactNode {
+  const fault = useId()
+  return (
+    <div className="field" {...(wrong === undefined ? {} : { 'data-invalid': true })}>
+      <AriaSwitch
+        className="switch"
+        isSelected={isOn}
+        onChange={onChange}
+        isDisabled={isOff}
+        {...(wrong === undefined ? {} : { 'aria-describedby': fault })}
+      >
+        <span className="track" aria-hidden="true" />
+        <span className="words">
+          <span>{label}</span>
+          {note === undefined ? null : <span className="note">{note}</span>}
+        </span>
+      </AriaSwitch>
+      {wrong === undefined ? null : (
+        <p className="wrong" id={fault}>
+          {wrong}
+        </p>
+      )}
+    </div>
+  )
+}
 
 export interface CheckboxProps extends ToggleProps {
   readonly isPartly?: boolean
@@ -280,7 +300,7 @@ export function PairsField({ label, note, wrong, value, onChange }: PairsProps):
   const set = (at: number, row: readonly [string, string]): void =>
     change(rows.map((each, index) => (index === at ? row : each)))
   return (
-    <fieldset className="field">
+    <fieldset className="field" {...(wrong === undefined ? {} : { 'data-invalid': true })}>
       <legend className="label">
         {label} <span className="optional">{t().ui.optional}</span>
       </legend>

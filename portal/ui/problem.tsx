@@ -3,6 +3,7 @@ import './state.css'
 import { type ReactNode } from 'react'
 import type { Refusal } from '../api/refusal.ts'
 import { t } from '../texts/index.ts'
+import { quotaText } from '../texts/service.ts'
 import { Button, ButtonLink } from './button.tsx'
 import { Copy } from './copy.tsx'
 import { Bar } from './state.tsx'
@@ -54,7 +55,7 @@ export function ProblemView({ refusal, retry, take }: ProblemProps): ReactNode {
 function Quota({ refusal }: { readonly refusal: Refusal }): ReactNode {
   const quota = refusal.problem.quota
   if (quota === undefined) return null
-  const text = t().problem.quota(quota.name.replaceAll('_', ' '), quota.used, quota.limit, quota.requested)
+  const text = t().problem.quota(quotaText(quota.name), quota.used, quota.limit, quota.requested)
   return (
     <>
       <span>{text}</span>

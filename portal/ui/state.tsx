@@ -49,9 +49,9 @@ export function Bar({
   )
 }
 
-/** A line of explanation in a box. */
+/** A line of explanation in a box. It may come while somebody reads: screen readers say it. */
 export const Note = ({ children, look }: { readonly children: ReactNode; readonly look?: 'busy' }): ReactNode => (
-  <div className={`note-box ${look ?? ''}`}>
+  <div className={`note-box ${look ?? ''}`} role="status">
     <Info aria-hidden="true" />
     <div>{children}</div>
   </div>

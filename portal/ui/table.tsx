@@ -1,9 +1,10 @@
 /** Tables: native elements, of which only the rows in sight are rendered once there are many. */
 import './table.css'
-import { type KeyboardEvent, lazy, type ReactNode, Suspense, useRef } from 'react'
+import { type KeyboardEvent, lazy, type ReactNode, Suspense, useId, useRef } from 'react'
 import { ArrowDown, ArrowUp } from 'lucide-react'
 import { Button as AriaButton, Link as AriaLink } from 'react-aria-components'
 import { t } from '../texts/index.ts'
+import { RowName } from './button.tsx'
 import { Checkbox } from './field.tsx'
 
 export interface Column<Item> {
@@ -141,6 +142,7 @@ function Row<Item extends { readonly id: string }>({ item, at, ...props }: RowPr
   const { columns, selected, onSelect, hrefOf, nameOf } = props
   const isSelected = selected?.has(item.id) === true
   const href = hrefOf?.(item)
+  const name = useId()
   return (
     <tr role="row" aria-rowindex={at + 2} data-row={at} className={isSelected ? 'selected' : ''}>
       {selected === undefined ? null : (
@@ -154,8 +156,20 @@ function Row<Item extends { readonly id: string }>({ item, at, ...props }: RowPr
         </td>
       )}
       {columns.map((column, index) => (
-        <td key={column.id} role="cell" data-label={column.name} className={classOf(column, index === 0)}>
-          {index === 0 && href !== undefined ? <AriaLink href={href}>{column.cell(item)}</AriaLink> : column.cell(item)}
+        <td
+          key={column.id}
+          role="cell"
+          data-label={column.name}
+          className={classOf(column, index === 0)}
+          {...(index === 0 ? { id: name } : {})}
+        >
+          {index > 0 ? (
+            <RowName value={name}>{column.cell(item)}</RowName>
+          ) : href === undefined ? (
+            column.cell(item)
+          ) : (
+            <AriaLink href={href}>{column.cell(item)}</AriaLink>
+          )}
         </td>
       ))}
       {props.menuOf === undefined ? null : (

@@ -3,9 +3,10 @@ import { Archive } from 'lucide-react'
 import type { Backup } from '../../../client/schema.ts'
 import { t } from '../../texts/index.ts'
 import { noun } from '../noun.ts'
+import { wordOf } from '../value.tsx'
 
 const notOnline = ({ state }: Backup): string | undefined =>
-  state === 'online' ? undefined : t().choices.notOnline(state)
+  state === 'online' ? undefined : t().choices.notOnline(wordOf(state))
 const nameOf = ({ title, id }: Backup): string => title || id
 
 export const backup = noun({

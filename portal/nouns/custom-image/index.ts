@@ -3,6 +3,7 @@ import { Disc3 } from 'lucide-react'
 import { t } from '../../texts/index.ts'
 import { noun } from '../noun.ts'
 import { optionsOf, useZones } from '../options.ts'
+import { wordOf } from '../value.tsx'
 
 export const customImage = noun({
   name: 'custom_image',
@@ -32,7 +33,7 @@ export const customImage = noun({
   actions: [
     {
       operation: 'copy_custom_image',
-      why: ({ state }) => (state === 'online' ? undefined : t().choices.notOnline(state)),
+      why: ({ state }) => (state === 'online' ? undefined : t().choices.notOnline(wordOf(state))),
       form: [{ name: 'zone', useOptions: useZones }],
     },
     {

@@ -6,9 +6,10 @@ import { gibibytes } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
 import { noun } from '../noun.ts'
 import { optionsOf, useZones } from '../options.ts'
+import { wordOf } from '../value.tsx'
 
 const notRunning = ({ state }: Pick<Database, 'state'>): string | undefined =>
-  state === 'running' ? undefined : t().choices.notRunning(state)
+  state === 'running' ? undefined : t().choices.notRunning(wordOf(state))
 
 export const database = noun({
   name: 'database',
@@ -61,6 +62,7 @@ export const database = noun({
     },
   ],
   secret: 'get_database_credentials',
+  reads: ['list_database_backups'],
   tabs: [
     {
       id: 'recovery',

@@ -3,6 +3,11 @@ import { Router as EdgeIcon } from 'lucide-react'
 import { t } from '../../texts/index.ts'
 import { noun } from '../noun.ts'
 import { optionsOf } from '../options.ts'
+import { wordOf } from '../value.tsx'
+
+/** Roles that an edge has now and will not have. */
+export const removedRoles = (before: readonly string[], after: unknown): readonly string[] =>
+  Array.isArray(after) ? before.filter((role) => !after.includes(role)) : []
 
 export const edge = noun({
   name: 'edge',
@@ -14,6 +19,8 @@ export const edge = noun({
   create: 'create_edge',
   update: 'update_edge',
   edit: [{ name: 'name' }, { name: 'roles' }],
+  editGoes: ({ roles }, after) =>
+    removedRoles(roles, after['roles']).map((role) => t().edge.goes[role] ?? wordOf(role)),
   member: 'edge',
   titleOf: ({ name }) => name,
   stateOf: ({ state }) => state,

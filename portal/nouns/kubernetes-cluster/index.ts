@@ -57,6 +57,7 @@ export const kubernetesCluster = noun({
     },
   ],
   secret: 'get_kubernetes_cluster_kubeconfig',
+  reads: ['list_kubernetes_cluster_snapshots'],
   isListShort: true,
   tabs: [
     {

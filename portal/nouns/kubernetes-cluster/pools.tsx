@@ -8,6 +8,7 @@ import { Refusal } from '../../api/refusal.ts'
 import { useMay } from '../../api/session.ts'
 import { bytes, number } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
+import { kindText } from '../../texts/service.ts'
 import { Button } from '../../ui/button.tsx'
 import { Between, Facts, Loading, Panel, Row, Soft, Stack } from '../../ui/layout.tsx'
 import { ProblemView } from '../../ui/problem.tsx'
@@ -115,7 +116,7 @@ function PoolActions({ cluster, pool, ask }: PoolActionsProps): ReactNode {
   const may = useMay()
   const texts = t().pools
   const { scale, roll, remove } = questionsOf(cluster, pool)
-  const busy = pool.active_operation === null ? undefined : t().page.busy(pool.active_operation.kind)
+  const busy = pool.active_operation === null ? undefined : t().page.busy(kindText(pool.active_operation.kind))
   if (!may('update_kubernetes_node_pool')) return '–'
   return (
     <Row>
@@ -255,7 +256,9 @@ export function SnapshotsTab({ item }: ClusterProps): ReactNode {
                 may('restore_kubernetes_cluster') ? (
                   <Button
                     kind="quiet"
-                    why={item.active_operation === null ? undefined : t().page.busy(item.active_operation.kind)}
+                    why={
+                      item.active_operation === null ? undefined : t().page.busy(kindText(item.active_operation.kind))
+                    }
                     onPress={() => restore(snapshot)}
                   >
                     {texts.restore}

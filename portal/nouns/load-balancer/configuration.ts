@@ -47,6 +47,20 @@ export function withoutBackend(balancer: Parts, name: string): Configuration {
   return { ...before, backends: before.backends.filter((each) => each.name !== name) }
 }
 
+/** The field of the form of a part that a refusal means by a name: `frontends.0.port` and `frontends[0].port` are the
+ *  port of the first frontend. Undefined for another part, or for what the form does not ask for. */
+export function fieldOfPart(
+  name: string,
+  {
+    list,
+    at,
+    fields,
+  }: { readonly list: string; readonly at: number; readonly fields: Readonly<Record<string, string>> },
+): string | undefined {
+  const [first, index, ...rest] = name.replaceAll(/\[(\d+)\]/g, '.$1').split('.')
+  return first === list && index === String(at) ? fields[rest.join('.')] : undefined
+}
+
 /** Frontends that send to the backend: it cannot be removed before them. */
 export const usersOf = ({ frontends }: Pick<Parts, 'frontends'>, backend: string): readonly string[] =>
   frontends.filter((each) => each.backend === backend).map(({ name }) => name)

@@ -17,8 +17,10 @@ import { State } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import { type Question, useQuestion } from '../ask.tsx'
 import type { FormField, Values } from '../noun.ts'
+import { wordOf } from '../value.tsx'
 import {
   type Backend,
+  fieldOfPart,
   type Frontend,
   usersOf,
   withBackend,
@@ -40,9 +42,10 @@ interface BalancerProps {
 
 const READS: readonly OperationId[] = ['get_load_balancer', 'list_load_balancers', 'list_operations']
 
-const options = (ids: readonly string[]): readonly Option[] => ids.map((id) => ({ id, name: id.replaceAll('_', ' ') }))
+const options = (ids: readonly string[]): readonly Option[] => ids.map((id) => ({ id, name: id }))
+const inWords = (ids: readonly string[]): readonly Option[] => ids.map((id) => ({ id, name: wordOf(id) }))
 const MODES = options(['tcp', 'http', 'https'])
-const ALGORITHMS = options(['round_robin', 'least_connections', 'source_address'])
+const ALGORITHMS = ['round_robin', 'least_connections', 'source_address']
 const CHECKS = options(['tcp', 'http'])
 
 /** Its configuration is sent as a whole: nothing is offered before all of it is here. */
@@ -103,7 +106,8 @@ interface PartProps extends BalancerProps {
 /** Everything is one request: what others have changed meanwhile is refused, and not overwritten. */
 const configure = (
   title: string,
-  rest: Pick<Question, 'bodyOf'> & Partial<Pick<Question, 'fields' | 'initial' | 'goes' | 'button'>>,
+  rest: Pick<Question, 'bodyOf'> &
+    Partial<Pick<Question, 'fields' | 'initial' | 'goes' | 'button' | 'itemsOf' | 'check' | 'fieldOf'>>,
   id: string,
 ): Question => ({
   operation: 'set_load_balancer_configuration',
@@ -113,7 +117,27 @@ const configure = (
   ...rest,
 })
 
-function frontendQuestion(item: LoadBalancer, before?: LoadBalancerFrontend): Question {
+type Parts = readonly { readonly name: string }[]
+
+/** A new one does not take the place of another. */
+const isNew = (parts: Parts, { name }: Values): Readonly<Record<string, string>> =>
+  parts.some((each) => each.name === name) ? { name: t().balancer.nameTaken } : {}
+
+/** Where it is in what is sent. */
+const placeOf = (parts: Parts, before: { readonly name: string } | undefined): number =>
+  before === undefined ? parts.length : parts.findIndex(({ name }) => name === before.name)
+
+const FRONTEND_FIELDS = Object.fromEntries(
+  ['name', 'port', 'mode', 'backend', 'certificate_ids'].map((name) => [name, name]),
+)
+const BACKEND_FIELDS = {
+  name: 'name',
+  algorithm: 'algorithm',
+  'health_check.type': 'check',
+  'health_check.path': 'check_path',
+}
+
+export function frontendQuestion(item: LoadBalancer, before?: LoadBalancerFrontend): Question {
   const texts = t().balancer
   const fields: readonly FormField[] = [
     ...(before === undefined ? [{ name: 'name', isNeeded: true }] : []),
@@ -138,6 +162,10 @@ function frontendQuestion(item: LoadBalancer, before?: LoadBalancerFrontend): Qu
     {
       fields,
       initial: before === undefined ? { mode: 'tcp', backend: item.backends[0]?.name } : { ...before },
+      itemsOf: 'frontends',
+      check: (values) => (before === undefined ? isNew(item.frontends, values) : {}),
+      fieldOf: (name) =>
+        fieldOfPart(name, { list: 'frontends', at: placeOf(item.frontends, before), fields: FRONTEND_FIELDS }),
       bodyOf: (values) => ({ ...withFrontend(item, frontendIn(values, before)) }),
     },
     item.id,
@@ -154,14 +182,14 @@ const frontendIn = (values: Values, before: LoadBalancerFrontend | undefined): F
     values['mode'] === 'https' && Array.isArray(values['certificate_ids']) ? values['certificate_ids'].map(String) : [],
 })
 
-function backendQuestion(item: LoadBalancer, before?: LoadBalancerBackend): Question {
+export function backendQuestion(item: LoadBalancer, before?: LoadBalancerBackend): Question {
   const texts = t().balancer
   return configure(
     before === undefined ? texts.addBackend : t().choices.confirm(t().page.edit, before.name),
     {
       fields: [
         ...(before === undefined ? [{ name: 'name', isNeeded: true }] : []),
-        { name: 'algorithm', label: () => texts.algorithm, useOptions: () => ALGORITHMS, isNeeded: true },
+        { name: 'algorithm', label: () => texts.algorithm, useOptions: () => inWords(ALGORITHMS), isNeeded: true },
         { name: 'check', label: () => texts.check, useOptions: () => CHECKS, isNeeded: true },
         { name: 'check_path', label: () => texts.checkPath, isShown: ({ check }) => check === 'http' },
       ],
@@ -170,6 +198,10 @@ function backendQuestion(item: LoadBalancer, before?: LoadBalancerBackend): Ques
         check: before?.health_check.type ?? 'tcp',
         check_path: before?.health_check.path ?? '/',
       },
+      itemsOf: 'backends',
+      check: (values) => (before === undefined ? isNew(item.backends, values) : {}),
+      fieldOf: (name) =>
+        fieldOfPart(name, { list: 'backends', at: placeOf(item.backends, before), fields: BACKEND_FIELDS }),
       bodyOf: (values) => ({ ...withBackend(item, backendIn(values, before)) }),
     },
     item.id,

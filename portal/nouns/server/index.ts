@@ -7,12 +7,13 @@ import { gibibytes } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
 import { type FormField, noun } from '../noun.ts'
 import { optionsOf, usePlans, useTemplates, useZones } from '../options.ts'
+import { wordOf } from '../value.tsx'
 import { ServerHead } from './head.tsx'
 
 const notStopped = ({ state }: Server): string | undefined =>
-  state === 'stopped' ? undefined : t().choices.notStopped(state)
+  state === 'stopped' ? undefined : t().choices.notStopped(wordOf(state))
 const notStarted = ({ state }: Server): string | undefined =>
-  state === 'started' ? undefined : t().choices.notStarted(state)
+  state === 'started' ? undefined : t().choices.notStarted(wordOf(state))
 
 const useServerPrice = ({ plan }: { readonly plan?: unknown }) => {
   const found = itemsOf(useList('list_plans').data).find(({ name }) => name === plan)
@@ -93,9 +94,21 @@ export const server = noun({
     },
     { operation: 'attach_server_network', form: [{ name: 'network_id', useOptions: optionsOf('network') }] },
     { operation: 'move_server', confirm: {} },
-    { operation: 'set_server_ha_policy', form: [{ name: 'ha_policy' }] },
-    { operation: 'set_server_migration_policy', form: [{ name: 'migration_policy' }] },
-    { operation: 'set_server_metadata_setting', form: [{ name: 'enabled', label: () => t().fields.metadata_enabled }] },
+    {
+      operation: 'set_server_ha_policy',
+      form: [{ name: 'ha_policy' }],
+      initial: ({ ha_policy }) => ({ ha_policy }),
+    },
+    {
+      operation: 'set_server_migration_policy',
+      form: [{ name: 'migration_policy' }],
+      initial: ({ migration_policy }) => ({ migration_policy }),
+    },
+    {
+      operation: 'set_server_metadata_setting',
+      form: [{ name: 'enabled', label: () => t().fields.metadata_enabled }],
+      initial: ({ metadata_enabled: enabled }) => ({ enabled }),
+    },
     {
       operation: 'renumber_server_ipv6',
       why: ({ ipv6_renumber_available: isOffered }) => (isOffered ? undefined : t().choices.noNewPrefix),
@@ -149,6 +162,7 @@ export const server = noun({
       view: lazy(() => import('./parts.tsx').then(asDefault('StoragesTab'))),
     },
   ],
+  reads: ['list_server_interfaces', 'list_storages'],
   Head: ServerHead,
 })
 

@@ -5,9 +5,10 @@ import { gibibytes } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
 import { noun } from '../noun.ts'
 import { optionsOf, useZones } from '../options.ts'
+import { wordOf } from '../value.tsx'
 
 const notOnline = ({ state }: Pick<Storage, 'state'>): string | undefined =>
-  state === 'online' ? undefined : t().choices.notOnline(state)
+  state === 'online' ? undefined : t().choices.notOnline(wordOf(state))
 
 export const storage = noun({
   name: 'storage',
@@ -52,6 +53,7 @@ export const storage = noun({
     { name: 'is_protected', isMore: true },
   ],
   initial: { size_gibibytes: 10 },
+  reads: ['list_snapshots', 'list_backups'],
   actions: [
     {
       operation: 'attach_storage',

@@ -27,7 +27,7 @@ export const webhook = noun({
   member: 'webhook',
   titleOf: ({ name }) => name,
   stateOf: ({ state }) => state,
-  looks: { active: 'good', disabled: 'off', paused: 'bad' },
+  looks: { active: 'good', disabled: 'off', paused: 'bad', no_secret: 'bad' },
   columns: ['url', 'events', 'pending_deliveries', 'last_delivered_at', 'created_at'],
   facts: ['url', 'events', 'pause_reason', 'failing_since', 'pending_deliveries', 'last_delivered_at', 'created_at'],
   form: settings,
@@ -43,6 +43,8 @@ export const webhook = noun({
       },
     },
   ],
+  rotate: 'rotate_webhook_secret',
+  reads: ['list_webhook_deliveries'],
   tabs: [
     {
       id: 'deliveries',

@@ -4,6 +4,7 @@ import type { StaffQuotaRequest } from '../../../client/operator-schema.ts'
 import { noun } from '../../nouns/noun.ts'
 import { number } from '../../texts/format.ts'
 import { o } from '../texts/index.ts'
+import { quotaText } from '../../texts/service.ts'
 
 const ifOpen = ({ state }: StaffQuotaRequest): string | undefined =>
   state === 'open' ? undefined : state === 'in_review' ? o().requests.inReview : o().requests.decided
@@ -18,7 +19,7 @@ export const quotaRequest = noun({
   list: 'list_quota_requests_as_staff',
   read: 'get_quota_request_as_staff',
   member: 'request',
-  titleOf: ({ name, limit }) => `${name.replaceAll('_', ' ')}: ${number(limit)}`,
+  titleOf: ({ name, limit }) => `${quotaText(name)}: ${number(limit)}`,
   stateOf: ({ state }) => state,
   looks: { granted: 'good', declined: 'off', withdrawn: 'off' },
   columns: ['account_id', 'reason', 'requested_by_email', 'created_at'],

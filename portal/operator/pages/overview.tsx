@@ -5,12 +5,13 @@ import type { ItemOf } from '../../api/operations.ts'
 import { useMay } from '../../api/session.ts'
 import { Operations } from '../../nouns/activity.tsx'
 import { theNoun } from '../../nouns/registry.ts'
-import { mebibytes, number } from '../../texts/format.ts'
+import { atLeast, mebibytes, number } from '../../texts/format.ts'
 import { nounTexts, t } from '../../texts/index.ts'
 import { ButtonLink } from '../../ui/button.tsx'
 import { Between, Grid, Page, Panel, Stack, Tile } from '../../ui/layout.tsx'
 import { Bar, State } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
+import { Unread } from '../../ui/unread.tsx'
 import { o } from '../texts/index.ts'
 import { Alarms } from './alarms.tsx'
 
@@ -31,9 +32,10 @@ export const OverviewPage = (): ReactNode => {
 }
 
 /** Counts, with links to what they count. */
-function Waiting(): ReactNode {
+export function Waiting(): ReactNode {
   const may = useMay()
-  const nodes = itemsOf(useList('list_nodes', {}, { isOn: may('list_nodes') }).data)
+  const hosts = useList('list_nodes', {}, { isOn: may('list_nodes') })
+  const nodes = itemsOf(hosts.data)
   const quotas = useList(
     'list_quota_requests_as_staff',
     { state: 'open' },
@@ -45,13 +47,25 @@ function Waiting(): ReactNode {
     { isOn: may('list_private_cloud_requests_as_staff') },
   )
   const ready = nodes.filter(({ state }) => state === 'ready').length
+  const unread = [hosts, quotas, clouds].filter(({ data, fetchStatus, error }) => {
+    // a role that may not read it waits for nothing
+    const isOff = data === undefined && fetchStatus === 'idle' && error === null
+    return data === undefined && !isOff
+  })
+  const failed = unread.find(({ error }) => error !== null) ?? unread[0]
+  if (failed !== undefined)
+    return (
+      <Panel>
+        <Unread error={failed.error} retry={() => void Promise.all(unread.map((each) => each.refetch()))} />
+      </Panel>
+    )
   return (
     <Grid>
       {nodes.length === 0 ? null : (
         <Tile
           name={o().overview.nodes}
-          value={number(nodes.length)}
-          note={o().overview.readyOf(number(ready), number(nodes.length))}
+          value={atLeast(nodes.length, hosts.hasNextPage)}
+          note={o().overview.readyOf(atLeast(ready, hosts.hasNextPage), atLeast(nodes.length, hosts.hasNextPage))}
           href="/nodes"
         />
       )}
@@ -63,14 +77,14 @@ function Waiting(): ReactNode {
 
 interface CountProps {
   readonly name: 'quota_request' | 'private_cloud_request'
-  readonly list: { readonly data?: Parameters<typeof itemsOf>[0] }
+  readonly list: { readonly data?: Parameters<typeof itemsOf>[0]; readonly hasNextPage: boolean }
 }
 
 const Count = ({ name, list }: CountProps): ReactNode =>
   list.data === undefined ? null : (
     <Tile
       name={nounTexts(name).many}
-      value={number(itemsOf(list.data).length)}
+      value={atLeast(itemsOf(list.data).length, list.hasNextPage)}
       note={o().overview.waiting}
       href={theNoun(name).path}
     />
@@ -101,9 +115,15 @@ function NeedsYou(): ReactNode {
 }
 
 /** Nothing while it is healthy. */
-function Plane(): ReactNode {
-  const { data } = useRead('get_control_plane')
-  if (data === undefined || (data.quorum && data.members.every(({ is_healthy: is }) => is))) return null
+export function Plane(): ReactNode {
+  const { data, error, refetch } = useRead('get_control_plane')
+  if (data === undefined)
+    return (
+      <Panel>
+        <Unread error={error} retry={() => void refetch()} lines={1} />
+      </Panel>
+    )
+  if (data.quorum && data.members.every(({ is_healthy: is }) => is)) return null
   return (
     <Panel>
       <Between>
@@ -140,10 +160,15 @@ function Used({
   )
 }
 
-function Capacity(): ReactNode {
+export function Capacity(): ReactNode {
   const texts = o().overview
-  const { data } = useList('get_capacity')
-  if (data === undefined) return null
+  const { data, error, refetch } = useList('get_capacity')
+  if (data === undefined)
+    return (
+      <Panel title={texts.zones}>
+        <Unread error={error} retry={() => void refetch()} />
+      </Panel>
+    )
   const rows = itemsOf(data).map((each: PoolCapacity) => ({ ...each, id: `${each.zone} ${each.cpu_pool ?? ''}` }))
   return (
     <>

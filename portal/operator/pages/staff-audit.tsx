@@ -9,6 +9,7 @@ import { Time } from '../../nouns/value.tsx'
 import { useSubmission } from '../../pages/submission.ts'
 import { number } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
+import { typeText } from '../../texts/service.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Loading, Page, Panel, Soft, Toolbar } from '../../ui/layout.tsx'
@@ -79,7 +80,7 @@ function Entries({ action }: { readonly action: string }): ReactNode {
         {
           id: 'resource',
           name: t().audit.resource,
-          cell: ({ resource_type: type, resource_id: id }) => `${type.replaceAll('_', ' ')} ${id.replace(UUID, '$1')}`,
+          cell: ({ resource_type: type, resource_id: id }) => `${typeText(type)} ${id.replace(UUID, '$1')}`,
         },
         { id: 'account', name: o().fields.account_id, cell: ({ account_id: id }) => id?.slice(0, 8) ?? '–' },
         { id: 'ip', name: t().fields.address, cell: ({ source_ip: address }) => address },

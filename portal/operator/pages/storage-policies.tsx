@@ -13,8 +13,8 @@ import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { Facts, Loading, Page, Panel } from '../../ui/layout.tsx'
-import { ProblemView } from '../../ui/problem.tsx'
 import { notify } from '../../ui/toast.tsx'
+import { Unread } from '../../ui/unread.tsx'
 import { o } from '../texts/index.ts'
 
 export function StoragePoliciesPage(): ReactNode {
@@ -22,7 +22,11 @@ export function StoragePoliciesPage(): ReactNode {
   const zones = [...new Set(itemsOf(capacity.data).map(({ zone }) => zone))]
   return (
     <Page title={o().policy.title} note={o().policy.note}>
-      {capacity.error === null ? null : <ProblemView refusal={asRefusal('get_capacity', capacity.error)} />}
+      {capacity.data === undefined ? (
+        <Panel>
+          <Unread error={capacity.error} retry={() => void capacity.refetch()} />
+        </Panel>
+      ) : null}
       {zones.map((zone) => (
         <PolicyOf key={zone} zone={zone} />
       ))}
@@ -31,7 +35,7 @@ export function StoragePoliciesPage(): ReactNode {
 }
 
 function PolicyOf({ zone }: { readonly zone: string }): ReactNode {
-  const { data, error } = useRead('get_zone_storage_policy', { path: { zone } })
+  const { data, error, refetch } = useRead('get_zone_storage_policy', { path: { zone } })
   const may = useMay()
   const [isChanging, setChanging] = useState(false)
   const policy = data?.storage_policy
@@ -40,13 +44,7 @@ function PolicyOf({ zone }: { readonly zone: string }): ReactNode {
   if (policy === undefined)
     return (
       <Panel title={zone}>
-        {hasNone ? (
-          <p>{o().policy.none}</p>
-        ) : error === null ? (
-          <Loading />
-        ) : (
-          <ProblemView refusal={asRefusal('get_zone_storage_policy', error)} />
-        )}
+        {hasNone ? <p>{o().policy.none}</p> : <Unread error={error} retry={() => void refetch()} />}
       </Panel>
     )
   const { pools, replicas, failure_domain: domain } = policy

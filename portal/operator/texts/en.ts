@@ -266,6 +266,9 @@ export const operatorEnglish = {
     support: 'Open a support session',
     supportNote: 'Everything in it is audited, and the customer sees it. It may need the consent of the customer.',
     enter: 'Enter the account',
+    lost:
+      'It is open, but the answer with the way into it did not arrive. ' +
+      'End it under support sessions, and open another.',
     opened: 'It is open for two minutes. The page opens in a tab of the customers’ portal.',
   },
   requests: {

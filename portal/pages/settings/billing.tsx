@@ -6,6 +6,7 @@ import { Refusal } from '../../api/refusal.ts'
 import { useMay } from '../../api/session.ts'
 import { day, money, number } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
+import { typeText } from '../../texts/service.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Grid, Loading, Panel, Soft, Stack, Tile } from '../../ui/layout.tsx'
@@ -13,6 +14,7 @@ import { ProblemView } from '../../ui/problem.tsx'
 import { Table } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { useSubmission } from '../submission.ts'
+import { wordOf } from '../../nouns/value.tsx'
 import { Credits, Log, Methods, Transfer } from './payments.tsx'
 import { Rows } from './rows.tsx'
 
@@ -88,7 +90,7 @@ function Usage({ resources }: UsageProps): ReactNode {
           name: t().fields.name,
           cell: ({ name, resource_id: id }) => <span dir="auto">{name || id}</span>,
         },
-        { id: 'type', name: t().fields.kind, cell: ({ resource_type: type }) => type.replaceAll('_', ' ') },
+        { id: 'type', name: t().fields.kind, cell: ({ resource_type: type }) => typeText(type) },
         { id: 'plan', name: t().fields.plan, cell: ({ plan }) => plan || '–' },
         { id: 'hours', name: texts.hours, cell: ({ hours }) => number(hours, 1), isEnd: true },
         { id: 'amount', name: texts.amount, cell: ({ amount_cents: cents }) => money(cents), isEnd: true },
@@ -107,7 +109,11 @@ const Invoices = (): ReactNode => (
     columns={[
       { id: 'period', name: t().billing.period, cell: ({ period }) => period },
       { id: 'total', name: t().billing.amount, cell: ({ total_cents: cents }) => money(cents), isEnd: true },
-      { id: 'state', name: t().fields.state, cell: ({ payment_status: state }) => state ?? '–' },
+      {
+        id: 'state',
+        name: t().fields.state,
+        cell: ({ payment_status: state }) => (state === null ? '–' : wordOf(state)),
+      },
       {
         id: 'link',
         name: t().page.open,

@@ -6,6 +6,7 @@ import { call } from '../../api/client.ts'
 import type { ItemOf } from '../../api/operations.ts'
 import { useMay } from '../../api/session.ts'
 import { type Question, useQuestion } from '../../nouns/ask.tsx'
+import { useRequestKeys } from '../../nouns/request-key.ts'
 import { Time, wordOf } from '../../nouns/value.tsx'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
@@ -155,8 +156,10 @@ function Invitations(): ReactNode {
 function Invite({ close }: { readonly close: () => void }): ReactNode {
   const [email, setEmail] = useState('')
   const [role, setRole] = useState<(typeof ROLES)[number]>('member')
+  const keys = useRequestKeys()
   const { isBusy, refusal, onSubmit } = useSubmission(async () => {
-    await call('create_invitation', { body: { email, role } })
+    const body = { email, role }
+    await call('create_invitation', { body, idempotencyKey: keys.of(body) })
     await readAgain('list_invitations')
     notify(t().members.invited(email))
     close()

@@ -7,10 +7,12 @@ import { useQuestion } from '../../nouns/ask.tsx'
 import { Time } from '../../nouns/value.tsx'
 import { bytes, money, number, smallMoney } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
+import { typeText } from '../../texts/service.ts'
 import { Button } from '../../ui/button.tsx'
 import { Panel, Row, Soft, Stack } from '../../ui/layout.tsx'
 import { Tag } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
+import { Unread } from '../../ui/unread.tsx'
 import { Rows } from './rows.tsx'
 
 export const Credits = (): ReactNode => (
@@ -98,9 +100,14 @@ export function Methods(): ReactNode {
 }
 
 export function Transfer(): ReactNode {
-  const { data } = useRead('get_network_transfer', {}, { isAlwaysStale: true })
+  const { data, error, refetch } = useRead('get_network_transfer', {}, { isAlwaysStale: true })
   const texts = t().payments
-  if (data === undefined) return null
+  if (data === undefined)
+    return (
+      <Panel title={texts.transfer}>
+        <Unread error={error} retry={() => void refetch()} />
+      </Panel>
+    )
   return (
     <Panel title={texts.transfer}>
       <Stack>
@@ -132,6 +139,12 @@ export function Log(): ReactNode {
   const list = useList('list_billing_log')
   const texts = t().payments
   const items = itemsOf(list.data)
+  if (list.data === undefined)
+    return (
+      <Panel title={texts.log}>
+        <Unread error={list.error} retry={() => void list.refetch()} />
+      </Panel>
+    )
   if (items.length === 0) return null
   return (
     <Stack>
@@ -149,7 +162,7 @@ export function Log(): ReactNode {
             cell: ({ name, resource_id: id }) => <span dir="auto">{name || id}</span>,
           },
           { id: 'date', name: t().audit.at, cell: ({ date }) => date },
-          { id: 'type', name: t().fields.kind, cell: ({ resource_type: type }) => type.replaceAll('_', ' ') },
+          { id: 'type', name: t().fields.kind, cell: ({ resource_type: type }) => typeText(type) },
           { id: 'plan', name: t().fields.plan, cell: ({ plan }) => plan || '–' },
           { id: 'hours', name: t().billing.hours, cell: ({ hours }) => number(hours, 1), isEnd: true },
           { id: 'amount', name: t().billing.amount, cell: ({ amount_cents: cents }) => money(cents), isEnd: true },

@@ -6,8 +6,10 @@ import type { BodyOf, ItemOf } from '../../api/operations.ts'
 import { Refusal } from '../../api/refusal.ts'
 import { useMay } from '../../api/session.ts'
 import { type Question, useQuestion } from '../../nouns/ask.tsx'
+import { useRequestKeys } from '../../nouns/request-key.ts'
 import { number } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
+import { quotaText } from '../../texts/service.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
@@ -41,7 +43,7 @@ export function Quotas(): ReactNode {
         label={t().account.quotas}
         items={itemsOf(data).map((quota) => ({ ...quota, id: quota.name }))}
         columns={[
-          { id: 'name', name: t().fields.name, cell: ({ name }) => name.replaceAll('_', ' ') },
+          { id: 'name', name: t().fields.name, cell: ({ name }) => quotaText(name) },
           {
             id: 'bar',
             name: texts.used,
@@ -94,7 +96,7 @@ function Withdraw({ name, requests, ask }: WithdrawProps): ReactNode {
         ask({
           operation: 'withdraw_quota_request',
           path: { id: request.id },
-          title: t().choices.confirm(t().privateCloud.withdraw, name.replaceAll('_', ' ')),
+          title: t().choices.confirm(t().privateCloud.withdraw, quotaText(name)),
           button: t().privateCloud.withdraw,
         })
       }
@@ -107,16 +109,17 @@ function Withdraw({ name, requests, ask }: WithdrawProps): ReactNode {
 function Ask({ name, close }: { readonly name: string; readonly close: () => void }): ReactNode {
   const [limit, setLimit] = useState('')
   const [reason, setReason] = useState('')
+  const keys = useRequestKeys()
   const { isBusy, refusal, onSubmit } = useSubmission(async () => {
     // the names are those of the quotas
     const body = { name, limit: Number(limit), reason } as BodyOf<'create_quota_request'>
-    await call('create_quota_request', { body })
+    await call('create_quota_request', { body, idempotencyKey: keys.of(body) })
     await readAgain('list_quota_requests')
     notify(t().quotas.sent)
     close()
   })
   return (
-    <Dialog title={t().quotas.askFor(name.replaceAll('_', ' '))} onClose={close}>
+    <Dialog title={t().quotas.askFor(quotaText(name))} onClose={close}>
       <form className="form" onSubmit={onSubmit} noValidate>
         <TextField
           label={t().quotas.limit}

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from 'react'
 import { readAgain } from '../../api/cache.ts'
 import { call } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
-import { Time } from '../../nouns/value.tsx'
+import { Time, wordOf } from '../../nouns/value.tsx'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
 import { Copy, Snippet } from '../../ui/copy.tsx'
@@ -39,11 +39,11 @@ export function Tokens(): ReactNode {
           { id: 'scope', name: texts.scope, cell: ({ scope }) => scopeText(scope) },
           { id: 'hint', name: texts.hint, cell: ({ token_hint: hint }) => <code>{hint}</code> },
           { id: 'used', name: texts.used, cell: ({ last_used_at: at }) => (at === null ? '–' : <Time instant={at} />) },
-          { id: 'status', name: t().fields.state, cell: ({ status }) => status },
+          { id: 'status', name: t().fields.state, cell: ({ status }) => wordOf(status) },
         ]}
         remove={{
           name: t().members.revoke,
-          why: ({ status }) => (status === 'active' ? undefined : status),
+          why: ({ status }) => (status === 'active' ? undefined : wordOf(status)),
           note: texts.revokeNote,
           run: ({ id }) => call('revoke_api_token', { path: { id } }),
         }}

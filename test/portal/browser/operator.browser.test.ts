@@ -179,6 +179,22 @@ describe('pages of staff', () => {
     await everyPage({ width }, async (page, path) => expect(await overflow(page), path).toEqual([]))
   })
 
+  it('are where g and a letter go, and those of customers are nowhere', async () => {
+    const page = await portal.page({ as: operator })
+    await open(page, '/alarms')
+    await page.keyboard.press('g')
+    // load balancers of customers, and the audit log here
+    await page.keyboard.press('l')
+    await page.getByRole('heading', { level: 1, name: 'Audit of staff' }).waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('n')
+    await page.getByRole('heading', { level: 1, name: 'Nodes' }).waitFor()
+    await page.keyboard.press('?')
+    const help = page.getByRole('dialog')
+    await help.getByText('g n').waitFor()
+    expect(await help.getByText('Databases').count()).toBe(0)
+  })
+
   it('are in the language of the browser', async () => {
     const page = await portal.page({ as: operator, locale: 'de-DE' })
     await open(page, '/nodes')

@@ -6,13 +6,16 @@ import { readAgain } from '../../../api/cache.ts'
 import { call } from '../../../api/client.ts'
 import type { Answer } from '../../../api/operations.ts'
 import { useMay } from '../../../api/session.ts'
+import { useRequestKeys } from '../../../nouns/request-key.ts'
 import { useSubmission } from '../../../pages/submission.ts'
 import { t } from '../../../texts/index.ts'
+import { quotaText } from '../../../texts/service.ts'
 import { number } from '../../../texts/format.ts'
 import { Button } from '../../../ui/button.tsx'
 import { SelectField, TextField } from '../../../ui/field.tsx'
 import { Panel, Soft } from '../../../ui/layout.tsx'
 import { ProblemView } from '../../../ui/problem.tsx'
+import { Note } from '../../../ui/state.tsx'
 import { notify } from '../../../ui/toast.tsx'
 import { o } from '../../texts/index.ts'
 
@@ -20,7 +23,7 @@ interface AccountProps {
   readonly item: StaffAccount
 }
 
-const quotas = Object.keys(DEFAULT_QUOTAS).map((id) => ({ id, name: id.replaceAll('_', ' ') }))
+const quotas = () => Object.keys(DEFAULT_QUOTAS).map((id) => ({ id, name: quotaText(id) }))
 
 export function AccountQuotas({ item }: AccountProps): ReactNode {
   const [name, setName] = useState<string>('servers')
@@ -29,7 +32,7 @@ export function AccountQuotas({ item }: AccountProps): ReactNode {
   const { isBusy, refusal, onSubmit } = useSubmission(async () => {
     const path = { account_id: item.id, name }
     const set = await call('set_account_quota', { path, body: { limit: Number(limit) } })
-    notify(o().account.quotaSet(set.name.replaceAll('_', ' '), number(set.limit)))
+    notify(o().account.quotaSet(quotaText(set.name), number(set.limit)))
     setLimit('')
   })
   return (
@@ -37,7 +40,7 @@ export function AccountQuotas({ item }: AccountProps): ReactNode {
       <form className="form" onSubmit={onSubmit} noValidate>
         <SelectField
           label={o().account.quotaName}
-          options={quotas}
+          options={quotas()}
           value={name}
           onChange={(id) => setName(id ?? 'servers')}
         />
@@ -73,18 +76,31 @@ export function AccountSupport({ item }: AccountProps): ReactNode {
   const [ticket, setTicket] = useState('')
   const [opened, setOpened] = useState<Answer<'create_support_session'>>()
   const may = useMay()
+  const keys = useRequestKeys()
   const { isBusy, refusal, onSubmit } = useSubmission(async () => {
     const body = { mode, reason, ...(ticket === '' ? {} : { ticket }) }
-    setOpened(await call('create_support_session', { path: { account_id: item.id }, body }))
+    const path = { account_id: item.id }
+    const answer = await call('create_support_session', { path, body, idempotencyKey: keys.of(body) })
+    keys.renew()
+    setOpened(answer)
     await readAgain('list_support_sessions')
   })
   if (opened !== undefined)
     return (
       <Panel>
-        <p>{o().account.opened}</p>
-        <Button kind="primary" onPress={() => enter(opened.handoff_url, () => setOpened(undefined))}>
-          {o().account.enter}
-        </Button>
+        {opened.handoff_url === undefined ? (
+          <>
+            <Note look="busy">{o().account.lost}</Note>
+            <Button onPress={() => setOpened(undefined)}>{o().account.support}</Button>
+          </>
+        ) : (
+          <>
+            <p>{o().account.opened}</p>
+            <Button kind="primary" onPress={() => enter(opened.handoff_url ?? '', () => setOpened(undefined))}>
+              {o().account.enter}
+            </Button>
+          </>
+        )}
       </Panel>
     )
   const { words } = t().choices
