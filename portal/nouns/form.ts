@@ -12,7 +12,7 @@ import type { FormField, Values } from './noun.ts'
 export function useBodies(): Readonly<Record<string, BodySchema>> | undefined {
   return useQuery({
     queryKey: ['bodies'],
-    queryFn: async () => (await Promise.all([portal().bodies(), loadNotes()]))[0],
+    queryFn: async () => (await Promise.all([portal().bodies(), loadNotes(portal().notes)]))[0],
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: Number.POSITIVE_INFINITY,
   }).data

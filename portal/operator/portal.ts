@@ -11,6 +11,7 @@ export const operatorPortal: Portal = {
     const { default: bodies } = await import('../generated/operator-bodies.json', { with: { type: 'json' } })
     return bodies as unknown as Awaited<ReturnType<Portal['bodies']>> // the generated file has this shape
   },
+  notes: async (locale) => (locale === 'de' ? (await import('./texts/de-notes.ts')).operatorNotes : {}),
   csrfCookie: 'svccloud_staff_csrf',
   me: 'get_current_staff',
   permits: ({ staffRole }, me) => {

@@ -2,7 +2,7 @@
  *  text, which only forms load. */
 import { chosenLocale, type Locale } from './index.ts'
 
-type Notes = Readonly<Record<string, string>>
+export type Notes = Readonly<Record<string, string>>
 
 const TABLES: Partial<Record<Locale, () => Promise<Notes>>> = {
   de: async () => (await import('./de-notes.ts')).notes,
@@ -10,8 +10,10 @@ const TABLES: Partial<Record<Locale, () => Promise<Notes>>> = {
 
 let table: Notes = {}
 
-export async function loadNotes(): Promise<void> {
-  table = (await TABLES[chosenLocale()]?.()) ?? {}
+/** With those that one portal has beside the common ones. */
+export async function loadNotes(more?: (locale: Locale) => Promise<Notes>): Promise<void> {
+  const [common, own] = await Promise.all([TABLES[chosenLocale()]?.(), more?.(chosenLocale())])
+  table = { ...common, ...own }
 }
 
 /** The description of the API in the language of the page; in English where the table does not have it. */

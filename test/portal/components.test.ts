@@ -126,6 +126,29 @@ describe('secrets that are shown once', () => {
   })
 })
 
+describe('a count', () => {
+  it('of which only the first page is known says so', async () => {
+    openPortal(operatorPortal)
+    const { register } = await import('../../portal/nouns/registry.ts')
+    register((await import('../../portal/operator/nouns.ts')).OPERATOR_NOUNS)
+    const { Waiting } = await import('../../portal/operator/pages/overview.tsx')
+    const staff = { id: 's', email: 's@example.com', name: 'S', role: 'operations' }
+    cache.setQueryData(['get_current_staff', {}], { staff, csrf_token: '' })
+    const pageOf = (cursor: string | null) => ({
+      pages: [
+        { items: Array.from({ length: 100 }, (_, at) => ({ id: String(at), state: 'ready' })), next_cursor: cursor },
+      ],
+      pageParams: [''],
+    })
+    cache.setQueryData(['list_nodes', {}], pageOf('more'))
+    cache.setQueryData(['list_quota_requests_as_staff', { state: 'open' }], pageOf('more'))
+    cache.setQueryData(['list_private_cloud_requests_as_staff', { state: 'open' }], pageOf(null))
+    const html = htmlOf(createElement(Waiting))
+    expect(html).toMatch(/100\+.*100\+ of 100\+ ready.*100\+/)
+    expect(html.match(/100\+/g)).toHaveLength(4)
+  })
+})
+
 /** What reads something for a page. */
 const VIEWS: readonly (readonly [string, typeof customerPortal, OperationId, () => Promise<ReactElement>])[] = [
   [
