@@ -1,6 +1,6 @@
 /** The page of one item of any noun. */
 import { Ellipsis, Pencil } from 'lucide-react'
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { portal } from '../api/portal.ts'
 import { Refusal } from '../api/refusal.ts'
 import { useMay } from '../api/session.ts'
@@ -8,6 +8,7 @@ import { actionText, nounTexts, t } from '../texts/index.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Copy } from '../ui/copy.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import { focusFirstFault } from '../ui/faults.ts'
 import { PairsField, Switch } from '../ui/field.tsx'
 import { Empty, Facts, Loading, Page, Panel, Stack, type TabOf, Tabs } from '../ui/layout.tsx'
 import { Note } from '../ui/state.tsx'
@@ -215,6 +216,10 @@ function Settings({ noun, item }: { readonly noun: Noun; readonly item: Thing })
   )
 }
 
+/** Of the labels, or of one of them: `labels.tier`. */
+const wrongIn = (refusal: Refusal | undefined): string | undefined =>
+  Object.entries(refusal?.fields ?? {}).find(([name]) => /^labels(\.|$)/.test(name))?.[1]
+
 interface LabelsDialogProps {
   readonly labels: Readonly<Record<string, string>>
   readonly refusal: Refusal | undefined
@@ -224,9 +229,13 @@ interface LabelsDialogProps {
 
 function LabelsDialog({ labels, refusal, onSave, onClose }: LabelsDialogProps): ReactNode {
   const [next, setNext] = useState(labels)
+  const place = useRef<HTMLDivElement>(null)
+  useEffect(() => void (refusal === undefined || focusFirstFault(place.current)), [refusal])
   return (
     <Dialog title={t().page.editLabels} onClose={onClose}>
-      <PairsField label={t().page.labels} value={next} onChange={setNext} wrong={refusal?.fields['labels']} />
+      <div className="fields" ref={place}>
+        <PairsField label={t().page.labels} value={next} onChange={setNext} wrong={wrongIn(refusal)} />
+      </div>
       {refusal === undefined ? null : <ProblemView refusal={refusal} />}
       <div className="dialog-end">
         <Button onPress={onClose}>{t().ui.cancel}</Button>

@@ -92,7 +92,9 @@ function Change({ policy, close }: { readonly policy: StoragePolicy; readonly cl
       await readAgain('get_zone_storage_policy', 'list_operator_operations')
       close()
     } catch (error) {
-      setRefusal(asRefusal('set_zone_storage_policy', error))
+      const refused = asRefusal('set_zone_storage_policy', error)
+      setRefusal(refused)
+      form.setErrors(refused.fields)
     } finally {
       setBusy(false)
     }
