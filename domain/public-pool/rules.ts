@@ -137,6 +137,10 @@ export function poolAddress(pool: Pick<PoolNetwork, 'family' | 'cidr' | 'gateway
 export const prefixOf = (address: string): string =>
   `${formatAddress('ipv6', ((parseAddress(address)?.value ?? 0n) >> 64n) << 64n)}/64`
 
+/** The address by which an IPv6 pool knows the /64. */
+export const firstOfPrefix = (prefix: string): string =>
+  formatAddress('ipv6', ((networkOf(prefix).first >> 64n) << 64n) + 1n)
+
 /** A text that is not a network overlaps nothing. */
 export function poolsOverlap(one: string, other: string): boolean {
   const [first, second] = [parseNetwork(one), parseNetwork(other)]

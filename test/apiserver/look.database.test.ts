@@ -57,7 +57,15 @@ const newName = (): Promise<unknown> =>
   transaction((tx) =>
     claimMacAddress(tx, { accountId, holder: 'server/new' }, { now: new Date(), random: systemRandom }),
   )
-const caches = { of: ({ kind }: { kind: string }) => ({ list: () => forgotten[kind] ?? [] }) }
+const caches = {
+  of: ({ kind }: { kind: string }) => ({
+    list: () => forgotten[kind] ?? [],
+    get: (key: Named) => (forgotten[kind] ?? []).find((object) => isNamed(object as { metadata: Named }, key)),
+  }),
+}
+type Named = { readonly namespace: string; readonly name: string }
+const isNamed = ({ metadata }: { readonly metadata: Named }, { namespace, name }: Named): boolean =>
+  metadata.namespace === namespace && metadata.name === name
 const store = { list: async ({ kind }: { kind: string }) => ({ items: onNodes[kind] ?? [] }) }
 const lookNow = (log: Logger = silentLog) =>
   look({
@@ -99,6 +107,63 @@ test('what objects use is given to nobody, until they are deleted', async () => 
   expect(await held()).not.toContain('floating_ip/old')
 })
 
+test('what guests use is given to nobody, whatever their servers report', async () => {
+  const [zone, gateway] = ['eu-1b', 'fe80::1']
+  for (const [id, use, cidr] of [
+    ['p', 'server_ipv6_prefix', '2001:db8:7::/61'],
+    ['q', 'server_ipv4', '203.0.113.0/29'],
+  ] as const) {
+    const family = use === 'server_ipv4' ? 'ipv4' : 'ipv6'
+    await transaction((tx) => mirrorPool(tx, { id, zone, family, cidr, use, state: 'active' }))
+  }
+  const namespace = accountNamespace(newUuid(systemRandom))
+  // It has replaced two prefixes, and reports the newest.
+  const renumbered = { namespace, name: 'renumbered', uid: 'of the server' }
+  forgotten['Server'] = [
+    { metadata: renumbered, spec: { zone, hostname: 'web' }, status: { publicIpv6: '2001:db8:7:2::1' } },
+  ]
+  const size = { cores: 0, memoryMebibytes: 0, disks: [] }
+  const guestOf = (server: object, ofPublic: object) => ({
+    metadata: { namespace: nodeNamespace('n2'), name: newUuid(systemRandom) },
+    spec: {
+      ...size,
+      server,
+      interfaces: [
+        { kind: 'public', macAddress: '52:54:00:00:00:01', ...ofPublic },
+        { kind: 'private', macAddress: '52:54:00:00:00:02', ipv4: { address: '203.0.113.3' } },
+      ],
+    },
+  })
+  onNodes['Instance'] = [
+    guestOf(
+      { ...renumbered, uid: 'of a server before' },
+      {
+        ipv6: { address: '2001:db8:7:2::1', prefix: 64, gateway },
+        routedPrefixes: ['2001:db8:7:2::/64', '2001:db8:7::/64', '2001:db8:7:1::/64'],
+      },
+    ),
+    // It is being created: its server reports nothing yet.
+    guestOf({ namespace, name: 'new', uid: 'of the new' }, { ipv4: { address: '203.0.113.2', prefix: 29, gateway } }),
+  ]
+  await sql`update look set database = 'another start'`.execute(db.db)
+  await lookNow()
+  const holding = { accountId, holder: `server/${newUuid(systemRandom)}` } as const
+  const given = await transaction((tx) => claimAddresses(tx, holding, { zone, publicIpv4: true }))
+  expect(given.map(({ address }) => address)).toEqual(['203.0.113.3', '2001:db8:7:3::1'])
+  const kept = await db.db.selectFrom('host_use').select(['value', 'uid']).where('kind', '<>', 'hostname').execute()
+  expect(kept.filter(({ value }) => /^2001:db8:7:|^203|^52/.test(value)).toSorted(byValue)).toEqual([
+    { value: '2001:db8:7:1::1', uid: 'of the server' },
+    { value: '2001:db8:7:2::1', uid: 'of the server' },
+    { value: '2001:db8:7::1', uid: 'of the server' },
+    { value: '203.0.113.2', uid: 'of the new' },
+    { value: '52:54:00:00:00:01', uid: 'of the server' },
+    { value: '52:54:00:00:00:02', uid: 'of the server' },
+  ])
+  onNodes['Instance'] = []
+})
+const byValue = (one: { readonly value: string }, other: { readonly value: string }): number =>
+  one.value < other.value ? -1 : 1
+
 test('the room of guests without claims is not given again', async () => {
   await mirrorNode(db.db, {
     node: 'n1',
@@ -124,11 +189,17 @@ test('the room of guests without claims is not given again', async () => {
   const node = { namespace: nodeNamespace('n1') }
   Object.assign(onNodes, {
     Instance: [
-      { metadata: { ...node, name: 'a' }, spec: { ...size, server: server('known'), disks: [{ volume: 'a' }] } },
-      { metadata: { ...node, name: 'b' }, spec: { ...size, server: server('lost'), disks: [{ volume: 'b' }] } },
+      {
+        metadata: { ...node, name: 'a' },
+        spec: { ...size, server: server('known'), disks: [{ volume: 'a' }], interfaces: [] },
+      },
+      {
+        metadata: { ...node, name: 'b' },
+        spec: { ...size, server: server('lost'), disks: [{ volume: 'b' }], interfaces: [] },
+      },
       {
         metadata: { ...node, name: 'c', deletionTimestamp: 'now' },
-        spec: { ...size, server: server('leaving'), disks: [] },
+        spec: { ...size, server: server('leaving'), disks: [], interfaces: [] },
       },
     ],
     Volume: ['a', 'b'].map((name) => ({ metadata: { ...node, name }, spec: { sizeGibibytes: 10 } })),

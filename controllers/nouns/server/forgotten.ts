@@ -3,6 +3,7 @@
  *  based on what exists. An operator must decide about what is missing. */
 import { defined } from '../../../domain/defined.ts'
 import { Instance } from '../../../resources/instance/index.ts'
+import { usesOfInstance } from '../../../resources/instance/uses.ts'
 import { usesOfServer } from '../../../resources/server/index.ts'
 import type { ServerAction } from './actions.ts'
 import { FORGOTTEN_DETAIL, forgottenCondition, isForgotten } from './claimed.ts'
@@ -27,7 +28,10 @@ export function forgotten(input: ReconcileInput): Decision {
               input: {
                 accountId: observed.accountId,
                 serverId: server.metadata.name,
-                uses: usesOfServer(server, observed.accountId),
+                uses: [
+                  ...usesOfServer(server, observed.accountId),
+                  ...(observed.instance === undefined ? [] : usesOfInstance(observed.instance.spec)),
+                ],
               },
             },
           ],

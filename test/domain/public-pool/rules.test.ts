@@ -7,6 +7,7 @@ import {
   type PoolNetwork,
   poolsOverlap,
   poolTotal,
+  firstOfPrefix,
   prefixOf,
   PREFIXES_OF_SERVER_MAXIMUM,
 } from '../../../domain/public-pool/rules.ts'
@@ -85,6 +86,7 @@ describe('a pool', () => {
     expect(poolAddress(ipv6, 0)).toEqual({ address: '2001:db8::1', prefix: 64, gateway: 'fe80::1' })
     expect(poolAddress(ipv6, 2 ** 24 - 1).address).toBe('2001:db8:ff:ffff::1')
     expect(prefixOf('2001:db8:ff:ffff::1')).toBe('2001:db8:ff:ffff::/64')
+    expect(firstOfPrefix('2001:db8:ff:ffff::/64')).toBe('2001:db8:ff:ffff::1')
   })
 
   test('never hands out one address twice, nor one of another network', () => {
