@@ -68,6 +68,22 @@ it('gives nobody what a server uses that an older PostgreSQL has forgotten', asy
   expect(await inWorld({}, forgetServer)).toEqual([])
 })
 
+/** Both stores are of the time before it was made: nothing says which name and address its guest has. */
+async function forgetEverywhere({ world, send, pass }: Life): Promise<void> {
+  void world.restore.database.take(COPY)
+  await pass(MINUTE_MILLISECONDS)
+  const copy = world.restore.kubernetes.copy()
+  expect((await send('POST', '/v1/servers', serverNamed('web'))).status).toBe(202)
+  void putBack(world.restore, { kubernetes: copy, database: COPY })
+  await pass(5 * MINUTE_MILLISECONDS)
+  expect((await send('POST', '/v1/servers', serverNamed('web'))).status).toBe(202)
+  expect(world.hosts.flatMap(({ machine }) => machine.running())).toHaveLength(2)
+}
+
+it('gives again what both stores have forgotten, which is all that may be given again', async () => {
+  expect(await inWorld({}, forgetEverywhere)).toEqual([])
+})
+
 /** The nodes look empty to PostgreSQL afterwards, and one of them is full. */
 async function forgetRoom({ world, send, pass }: Life): Promise<void> {
   void world.restore.database.take(COPY)

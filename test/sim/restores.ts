@@ -113,8 +113,8 @@ export interface RestoreOptions {
   readonly reopen: (storage: Storage, isEmpty: boolean) => Promise<void>
   /** The agent of some host finds an empty ledger. */
   readonly loseLedger: () => void
-  /** Told of what was put back. */
-  readonly onBack: (back: Back) => void
+  /** Called when all that goes back has gone back. */
+  readonly onBack: () => Promise<void>
 }
 
 /** Takes copies all the time, and puts some back. */
@@ -165,7 +165,6 @@ export async function putBack(
   { scheduler, kubernetes, database, processes, reopen, onBack }: RestoreOptions,
   back: Back,
 ): Promise<void> {
-  onBack(back)
   const isEmpty = back.kubernetes === 'empty'
   const [objects, rows] = [back.kubernetes === 'empty' ? undefined : back.kubernetes, back.database]
   const whole = rows === undefined ? 'Kubernetes' : 'both'
@@ -178,4 +177,5 @@ export async function putBack(
   if (rows !== undefined) await database.putBack(rows)
   if (isEmpty || objects !== undefined) await reopen(kubernetes.rewind(objects), isEmpty)
   stopAll() // whoever has come back meanwhile has seen both
+  await onBack()
 }

@@ -41,6 +41,7 @@ import { newPower, type Power } from './nodes.ts'
 import { type Defence, startProcesses } from './processes.ts'
 import { type Orders, watchOrders } from './orders.ts'
 import { type Uses, watchUses } from './uses.ts'
+import { knownUses } from './known-uses.ts'
 import { databaseCopies, type RestoreOptions, rewindable, runRestores } from './restores.ts'
 import { Scheduler, SimulatedProcess } from './scheduler.ts'
 import { newTraffic, type Traffic } from './traffic.ts'
@@ -162,10 +163,8 @@ export async function openWorld(
       hosts.flatMap(({ name, machine }) => (machine.running().some((guest) => guest.name === uid) ? [name] : [])),
   )
   const orders = watchOrders(hasNetwork ? isolation.storage : storage, () => shared.disks)
-  const hasGoneBack = { kubernetes: false, database: false }
   const coresOfHost = hasMachines(only) ? MACHINES_NODE_CORES : NODE_CORES
-  // Of a guest that neither store knows its host speaks, seconds after the stores went back.
-  const uses = watchUses(orders.storage, coresOfHost, () => !hasGoneBack.kubernetes || !hasGoneBack.database)
+  const uses = watchUses(orders.storage, coresOfHost)
   let isCalm = false
   const writes = watchWrites(uses.storage, {
     nowMilliseconds: () => scheduler.nowMilliseconds,
@@ -243,10 +242,7 @@ export async function openWorld(
       core = await coreOn(state)
       if (isEmpty) await scheduler.track(setUp())
     },
-    onBack(back) {
-      hasGoneBack.kubernetes ||= back.kubernetes !== undefined
-      hasGoneBack.database ||= back.database !== undefined
-    },
+    onBack: async () => uses.goBack(await knownUses(kubernetes.copy(), world.db)),
     loseLedger() {
       const host = scheduler.pick(hosts)
       if (host === undefined) return
