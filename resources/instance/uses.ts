@@ -1,5 +1,5 @@
-/** What a guest uses on its host that is unique everywhere: also prefixes that were replaced and are still routed to it,
- *  and what its server does not report yet. */
+/** What a guest uses on its host that is unique everywhere: also prefixes that were replaced and are still routed to
+ *  it, and what its server does not report yet. */
 import type { Use } from '../../domain/claim/use.ts'
 import { firstOfPrefix } from '../../domain/public-pool/rules.ts'
 import { use } from '../kit/uses.ts'

@@ -9,6 +9,11 @@ import { addressUse, hostnameUse, roomUse, useOf, usesOnHost } from './uses.ts'
 
 const [INSTANCES, SERVERS] = [Instance, Server].map(({ group, plural }) => `${group}/${plural}`)
 
+interface ServerLike {
+  readonly spec: ServerSpec
+  readonly status?: ServerStatus
+}
+
 /** In the words of `useOf`. */
 export async function knownUses({ snapshot }: LoadedState, db: Database): Promise<ReadonlySet<string>> {
   const ofKubernetes = snapshot.flatMap(({ storageKey, object }) => {
@@ -20,7 +25,7 @@ export async function knownUses({ snapshot }: LoadedState, db: Database): Promis
       return [...usesOnHost(host, spec), roomUse(host)].map((use) => useOf(spec.server, use))
     }
     if (storageKey !== SERVERS) return []
-    const { spec, status } = object as unknown as { readonly spec: ServerSpec; readonly status?: ServerStatus } // as above
+    const { spec, status } = object as unknown as ServerLike // as above
     const addresses = [status?.publicIpv4, status?.publicIpv6].filter((one) => one !== undefined)
     return [hostnameUse(spec.hostname, namespace, spec.zone), ...addresses.map(addressUse)].map((use) =>
       useOf({ namespace, name }, use),
