@@ -64,10 +64,9 @@ const report = (
   },
 })
 
-/** Guards in order: deleting, image of another object, unknown to the ledger, present, failed, absent. */
+/** Guards in order: deleting, image of another object; then unknown to the ledger, present, failed, absent. */
 export function planImage(image: ImageObject, observed: ObservedImage): Action[] {
-  const { metadata, spec, status } = image
-  const { held, bytes } = observed
+  const { metadata, status } = image
   const isTaken = isOfAnother(image, observed)
   if (metadata.deletionTimestamp !== undefined) {
     // The report is final: the object is deleted when the platform has read it.
@@ -78,6 +77,16 @@ export function planImage(image: ImageObject, observed: ObservedImage): Action[]
     ]
   }
   if (isTaken) return [{ ...report('error', { detail: TAKEN_DETAIL }), conditions: [nameTaken(TAKEN_DETAIL)] }]
+  const actions = planFree(image, observed)
+  return isNameTaken(status?.conditions)
+    ? actions.map((action) => (action.do === 'status' ? { ...action, conditions: [NAME_FREE] } : action))
+    : actions
+}
+
+/** What is done while no other object has the name. */
+function planFree(image: ImageObject, observed: ObservedImage): Action[] {
+  const { metadata, spec, status } = image
+  const { held, bytes } = observed
   if (held !== undefined && (bytes?.state !== 'made' || bytes.uid !== metadata.uid))
     return [effect('noteMade', {}), requeue]
   if (held !== undefined) return planHeld(image, observed, held)
@@ -94,15 +103,14 @@ export function planImage(image: ImageObject, observed: ObservedImage): Action[]
 }
 
 function planHeld(
-  { spec: { serve }, status }: ImageObject,
+  { spec: { serve } }: ImageObject,
   { serving }: ObservedImage,
   { sizeGibibytes, origin }: HeldImage,
 ): Action[] {
   if (serve !== undefined && serving?.id !== serve.id)
     return [report('ready', { sizeGibibytes, origin }), effect('serve', { id: serve.id }), requeue]
   if (serve === undefined && serving !== undefined) return [effect('stopServing', {}), requeue]
-  const ready = report('ready', { sizeGibibytes, origin, serving })
-  return [isNameTaken(status?.conditions) ? { ...ready, conditions: [NAME_FREE] } : ready]
+  return [report('ready', { sizeGibibytes, origin, serving })]
 }
 
 /** The image on the host was created for another object of the name. */

@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest'
 import { type ImageObject, type ObservedImage, planImage } from '../../../agents/node/image/plan.ts'
 import type { ImageSpec, ImageStatus } from '../../../resources/instance/index.ts'
+import { NAME_TAKEN } from '../../../resources/instance/name-taken.ts'
 
 const held = { name: 'i', sizeGibibytes: 3, path: '/i.qcow2' }
 const NOTHING: ObservedImage = { held: undefined, fetching: undefined }
@@ -150,4 +151,20 @@ it.each<[string, Partial<ImageSpec>, Partial<ObservedImage>, readonly unknown[]]
       action.do === 'effect' ? action.name : action.do === 'status' ? action.status : action.do,
     ),
   ).toMatchObject(does)
+})
+
+it('an image whose name is free again goes on, and reports that: the next failure is one as any other', () => {
+  const conditions = [{ type: NAME_TAKEN, status: 'True' as const, reason: '', message: '', lastTransitionTime: '' }]
+  const image = {
+    metadata: { name: 'i', uid: 'u' },
+    spec: { copyFrom: COPY_FROM },
+    status: { state: 'error', conditions },
+  } as ImageObject // no rule looks at the rest
+  expect(planImage(image, NOTHING)).toMatchObject([
+    { do: 'status', status: { state: 'creating' }, conditions: [{ type: NAME_TAKEN, status: 'False' }] },
+    { do: 'effect', name: 'copy' },
+  ])
+  expect(planImage(image, HELD)).toMatchObject([
+    { do: 'status', status: { state: 'ready' }, conditions: [{ type: NAME_TAKEN, status: 'False' }] },
+  ])
 })
