@@ -2,7 +2,8 @@
  *  deployment that the migrations work before it replaces anything. */
 import { exitProcess } from '../kit/sys/process.ts'
 import { startProcess } from '../kit/sys/start-process.ts'
-import { migrate, openDatabase } from './kit/open.ts'
+import { migrate } from './kit/migrate.ts'
+import { openDatabase } from './kit/open.ts'
 import { MigrationsSettings } from './settings.ts'
 
 const { settings, log } = await startProcess('migrations', MigrationsSettings)

@@ -4,7 +4,8 @@ import type { Clock } from '../kit/sys/clock.ts'
 import type { Logger } from '../kit/sys/log.ts'
 import { sendAndExit } from '../kit/sys/process.ts'
 import { parseSealingKeys } from '../kit/sys/sealing.ts'
-import { type Database, migrate } from './kit/open.ts'
+import { migrate } from './kit/migrate.ts'
+import type { Database } from './kit/open.ts'
 import { refuseSealingKeys } from './sealing-key/index.ts'
 
 /** Brings the schema up to date. Ends the process, with the reason, when a key that is needed to unseal something is

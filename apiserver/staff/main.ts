@@ -6,7 +6,8 @@
  *  `npm run staff -- resume-sweeps --by EMAIL --reason TEXT` resumes sweeps that stopped because much was missing. */
 import { parseArgs } from 'node:util'
 import { STAFF_ROLES } from '../../domain/permissions.ts'
-import { type Database, migrate, openDatabase } from '../../db/kit/open.ts'
+import { migrate } from '../../db/kit/migrate.ts'
+import { type Database, openDatabase } from '../../db/kit/open.ts'
 import { type Clock, systemClock } from '../../kit/sys/clock.ts'
 import { answerHelp } from '../../kit/sys/help.ts'
 import { environment, printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'

@@ -1,0 +1,133 @@
+/** Migrations: forward only, in the order of their numbers, by one process at a time, never edited once released. Other
+ *  processes go on with the database meanwhile: no step makes them wait for longer than a moment. */
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Kysely, sql } from 'kysely'
+import { systemClock } from '../../kit/sys/clock.ts'
+import { numberBetween, systemRandom } from '../../kit/sys/random.ts'
+import type { Tables } from '../tables.ts'
+import type { Database } from './open.ts'
+
+export interface Migration {
+  up(db: Kysely<unknown>): Promise<void>
+  /** Its statements run one by one, without a transaction, and again from the first one after a failure: for indexes of
+   *  tables that are in use (`createIndexes`), and for changes of many rows. */
+  readonly isResumable?: boolean
+}
+
+export interface MigrationOptions {
+  readonly migrations?: Readonly<Record<string, Migration>>
+  /** How long a statement waits for a lock of a table. All who come later wait behind it. */
+  readonly lockMilliseconds?: number
+  /** How long it is tried again, and how long another process may migrate. */
+  readonly patienceMilliseconds?: number
+}
+
+const LOCK_MILLISECONDS = 2_000
+const STATEMENT_MILLISECONDS_MAXIMUM = 300_000
+const PATIENCE_MILLISECONDS = 600_000
+const PAUSE_MILLISECONDS = { least: 100, most: 10_000 }
+const MIGRATION_LOCK = 7_238_501
+/** A lock that was not available, and a lost deadlock: an index waits for everybody who began before it. */
+const LOCKED = ['55P03', '40P01']
+
+/** The migrations of this release, by name. */
+export async function readMigrations(): Promise<Readonly<Record<string, Migration>>> {
+  const migrations: Record<string, Migration> = {}
+  for (const file of (await readdir(join(import.meta.dirname, '../migrations'))).toSorted()) {
+    const [name = ''] = file.split('.')
+    migrations[name] = await import(`../migrations/${name}.ts`)
+  }
+  return migrations
+}
+
+/** Brings the schema to the newest version that this release knows; a later one stays. Safe to call from several
+ *  processes at once, and again after a kill. Throws the error of a step that failed, or that was locked out until the
+ *  end of the patience. */
+export async function migrate(db: Database, options: MigrationOptions = {}): Promise<void> {
+  const migrations = options.migrations ?? (await readMigrations())
+  const { lockMilliseconds = LOCK_MILLISECONDS, patienceMilliseconds = PATIENCE_MILLISECONDS } = options
+  await db.connection().execute(async (connection) => {
+    // Whoever waits inside of a statement is waited for by an index that is built concurrently.
+    await patiently('another process migrates the database', patienceMilliseconds, () => tryLock(connection))
+    try {
+      for (const [name, migration] of await readPending(connection, migrations))
+        await patiently(`migration ${name}`, patienceMilliseconds, () =>
+          run(connection, { name, migration, lockMilliseconds }),
+        )
+    } finally {
+      await sql`select pg_advisory_unlock(${MIGRATION_LOCK})`.execute(connection)
+    }
+  })
+}
+
+async function tryLock(connection: Kysely<Tables>): Promise<boolean> {
+  const { rows } = await sql<{ isLocked: boolean }>`
+    select pg_try_advisory_lock(${MIGRATION_LOCK}) as "isLocked"`.execute(connection)
+  return rows[0]?.isLocked === true
+}
+
+/** Repeats the work until it succeeds, unless it fails otherwise than by a lock. */
+async function patiently(what: string, milliseconds: number, work: () => Promise<boolean>): Promise<void> {
+  const end = systemClock.monotonicMilliseconds() + milliseconds
+  let cause: unknown
+  for (let pause = PAUSE_MILLISECONDS.least; ; pause = Math.min(2 * pause, PAUSE_MILLISECONDS.most)) {
+    try {
+      if (await work()) return
+    } catch (error) {
+      if (!isLocked(error)) throw error
+      cause = error
+    }
+    if (systemClock.monotonicMilliseconds() >= end) throw new Error(`${what}: locked for too long`, { cause })
+    await systemClock.sleep(numberBetween(systemRandom, { least: pause / 2, most: pause }))
+  }
+}
+
+const isLocked = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && LOCKED.some((code) => code === error.code)
+
+/** Those that this database does not have, in their order. It may have those of a later release, which come after all
+ *  known ones: without them, no process of this release could start beside the next one, or after it was taken back.
+ */
+async function readPending(
+  connection: Kysely<Tables>,
+  migrations: Readonly<Record<string, Migration>>,
+): Promise<readonly (readonly [string, Migration])[]> {
+  const { rows: tables } = await sql<{ isThere: boolean }>`
+    select to_regclass('kysely_migration') is not null as "isThere"`.execute(connection)
+  if (tables[0]?.isThere !== true)
+    await sql`create table kysely_migration
+      (name varchar(255) not null primary key, timestamp varchar(255) not null)`.execute(connection)
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(connection)
+  const known = Object.keys(migrations).toSorted()
+  const done = new Set(rows.map(({ name }) => name))
+  const strange = [...done].find((name) => !(name in migrations) && name < (known.at(-1) ?? ''))
+  if (strange !== undefined) throw new Error(`the database has migration ${strange}, which this release does not know`)
+  const last = known.findLast((name) => done.has(name)) ?? ''
+  const late = known.find((name) => !done.has(name) && name < last)
+  if (late !== undefined) throw new Error(`the database has migration ${last}, but not ${late}, which comes before it`)
+  return Object.entries(migrations)
+    .filter(([name]) => !done.has(name))
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+}
+
+async function run(
+  connection: Kysely<Tables>,
+  { name, migration, lockMilliseconds }: { name: string; migration: Migration; lockMilliseconds: number },
+): Promise<boolean> {
+  const note = (db: Kysely<Tables>) =>
+    sql`insert into kysely_migration (name, timestamp) values (${name}, ${systemClock.now().toISOString()})`.execute(db)
+  const untyped = (db: Kysely<Tables>) => db as unknown as Kysely<unknown> // a migration knows no later tables
+  if (migration.isResumable === true) {
+    await migration.up(untyped(connection))
+    await note(connection)
+    return true
+  }
+  await connection.transaction().execute(async (tx) => {
+    await sql`select set_config('lock_timeout', ${`${lockMilliseconds}ms`}, true),
+      set_config('statement_timeout', ${`${STATEMENT_MILLISECONDS_MAXIMUM}ms`}, true)`.execute(tx)
+    await migration.up(untyped(tx))
+    await note(tx)
+  })
+  return true
+}

@@ -1,0 +1,120 @@
+import { type Kysely, sql } from 'kysely'
+import { expect, onTestFinished, test } from 'vitest'
+import { begin } from '../../../db/kit/begin.ts'
+import { createIndexes } from '../../../db/kit/create-indexes.ts'
+import { migrate, type Migration, readMigrations } from '../../../db/kit/migrate.ts'
+import { openDatabase } from '../../../db/kit/open.ts'
+import { useDatabase } from '../../database.ts'
+import { eventually } from '../../eventually.ts'
+import { lockWaits } from '../../lock-waits.ts'
+
+const database = useDatabase()
+
+const withNext = async (name: string, next: Migration) => ({ ...(await readMigrations()), [name]: next })
+const indexes = (db: Kysely<unknown>) => createIndexes(db, { things_name: 'things (name)' })
+const isNoted = async (name: string): Promise<boolean> => {
+  const { rows } = await sql`select from kysely_migration where name = ${name}`.execute(database.db)
+  return rows.length === 1
+}
+const isValid = async (index: string): Promise<boolean | undefined> => {
+  const { rows } = await sql<{ indisvalid: boolean }>`
+    select indisvalid from pg_index where indexrelid = to_regclass(${index})`.execute(database.db)
+  return rows[0]?.indisvalid
+}
+const recreate = async () => {
+  await sql`delete from kysely_migration where name > '7'`.execute(database.db)
+  await sql`drop table if exists things`.execute(database.db)
+  await sql`create table things (name text)`.execute(database.db)
+}
+const write = (name: string) => sql`insert into things values (${name})`.execute(database.db)
+
+test('others write while an index is built, and another process waits until it is there', async () => {
+  await recreate()
+  const migrations = await withNext('8000-one', { isResumable: true, up: indexes })
+  const open = await begin(database.db)
+  await sql`insert into things values ('open')`.execute(open.tx)
+  const building = Promise.all([migrate(database.db, { migrations }), migrate(database.db, { migrations })])
+  await eventually('the index to wait for the transaction', async () => (await lockWaits(database.db)) > 0)
+  await write('meanwhile')
+  expect(await isNoted('8000-one')).toBe(false)
+  await open.commit()
+  await building
+  expect(await isValid('things_name')).toBe(true)
+  expect(await isNoted('8000-one')).toBe(true)
+})
+
+test('an index that a kill has left unfinished is built anew', async () => {
+  await recreate()
+  const open = await begin(database.db)
+  await sql`insert into things values ('open')`.execute(open.tx)
+  const killed = openDatabase({ url: database.url, connectionsMaximum: 1 })
+  onTestFinished(() => killed.destroy())
+  const migrations = await withNext('8001-two', { isResumable: true, up: indexes })
+  const failed = migrate(killed, { migrations }).then(
+    () => 'done',
+    () => 'killed',
+  )
+  await eventually('the index to wait for the transaction', async () => (await lockWaits(database.db)) > 0)
+  await sql`select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and query like 'create index%'`.execute(database.db)
+  expect(await failed).toBe('killed')
+  await open.commit()
+  expect(await isValid('things_name')).toBe(false)
+  expect(await isNoted('8001-two')).toBe(false)
+  await migrate(database.db, { migrations })
+  expect(await isValid('things_name')).toBe(true)
+  expect(await isNoted('8001-two')).toBe(true)
+})
+
+test('a change of a table lets others pass while it cannot have its lock, and is tried again', async () => {
+  await recreate()
+  let attempts = 0
+  const up = async (db: Kysely<unknown>) => {
+    attempts += 1
+    await sql`alter table things add column more text`.execute(db)
+  }
+  const migrations = await withNext('8002-three', { up })
+  const open = await begin(database.db)
+  await sql`select from things`.execute(open.tx)
+  const migrating = migrate(database.db, { migrations, lockMilliseconds: 50 })
+  await eventually('a second attempt', () => attempts > 1)
+  await write('meanwhile') // behind the change, if that waited for ever
+  await open.commit()
+  await migrating
+  expect(await isNoted('8002-three')).toBe(true)
+})
+
+test('what is locked for too long is refused, and changes nothing', async () => {
+  await recreate()
+  const up = async (db: Kysely<unknown>) => {
+    await sql`create table more (name text)`.execute(db)
+    await sql`alter table things add column more text`.execute(db)
+  }
+  const migrations = await withNext('8003-four', { up })
+  const open = await begin(database.db)
+  await sql`select from things`.execute(open.tx)
+  const limits = { migrations, lockMilliseconds: 20, patienceMilliseconds: 1 }
+  await expect(migrate(database.db, limits)).rejects.toThrow('8003-four')
+  await open.rollback()
+  const { rows } = await sql`select to_regclass('more')::text as more`.execute(database.db)
+  expect(rows).toEqual([{ more: null }])
+  await migrate(database.db, limits)
+})
+
+test('each migration is a transaction: one that fails leaves those before it', async () => {
+  await recreate()
+  const migrations = {
+    ...(await withNext('8004-five', { up: async (db) => void (await sql`drop table things`.execute(db)) })),
+    '8005-six': { up: async (db: Kysely<unknown>) => void (await sql`drop table things`.execute(db)) },
+  }
+  await expect(migrate(database.db, { migrations })).rejects.toThrow('things')
+  expect(await isNoted('8004-five')).toBe(true)
+  expect(await isNoted('8005-six')).toBe(false)
+})
+
+test('a step that comes before what was done is refused', async () => {
+  await recreate()
+  await migrate(database.db, { migrations: await withNext('8006-seven', { up: async () => {} }) })
+  const migrations = { ...(await withNext('7999-late', { up: async () => {} })), '8006-seven': { up: async () => {} } }
+  await expect(migrate(database.db, { migrations })).rejects.toThrow('7999-late')
+})
