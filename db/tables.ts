@@ -367,8 +367,12 @@ export interface Tables extends IdentityTables {
     /** Since it was queued: attempts of processes that were killed are none. */
     failures: Count
     created_at: Instant
-    /** Null when it has ended, and while it waits behind another one of its resource. */
+    /** Null when it has ended. Processes of the release before also know by it what waits behind another one. */
     next_attempt_at: OptionalInstant
+    /** Waits until another delivery of its resource has ended. */
+    is_behind: Generated<boolean>
+    /** Is sent to webhooks that are disabled or paused, too. */
+    is_test: Generated<boolean>
     /** A process is sending it until then. */
     leased_until: OptionalInstant
     attempted_at: OptionalInstant

@@ -1,7 +1,7 @@
 /** Deliveries of events to webhooks: which are due, what came of each, and the log. A delivery in progress is leased:
  *  when its process is killed, another one sends it after the lease, with the same id. One that waits behind another of
- *  its resource has no time of its next attempt until that one has ended. */
-import { type Selectable, sql, type Transaction } from 'kysely'
+ *  its resource says so until that one has ended. */
+import { type RawBuilder, type Selectable, sql, type Transaction } from 'kysely'
 import {
   ACCOUNT_DELIVERIES_AT_ONCE_MAXIMUM,
   DELIVERIES_AT_ONCE_MAXIMUM,
@@ -34,6 +34,17 @@ export interface DueDelivery extends OfWebhook {
   readonly leasedUntil: Date
 }
 
+/** A condition of `delivery` in a query that knows `waiting`: nobody sends it, and nothing of its resource is before it.
+ *  Processes of the release before do not say what waits behind another one. */
+const isNext = (now: Date) => sql`delivery.account_id = waiting.account_id and delivery.webhook_id = waiting.webhook_id
+  and delivery.state = 'pending' and delivery.next_attempt_at <= ${now}
+  and (delivery.leased_until is null or delivery.leased_until <= ${now})
+  and (delivery.resource = '' or not exists (
+    select 1 from webhook_delivery earlier
+    where earlier.account_id = delivery.account_id and earlier.webhook_id = delivery.webhook_id
+      and earlier.state = 'pending' and earlier.resource = delivery.resource
+      and earlier.number < delivery.number))`
+
 /** The start of a query whose `chosen` are due: of each webhook and of each account at most a few at once, and of each
  *  resource the oldest only. Accounts with fewer in progress come first. */
 const chosenDeliveries = (now: Date, limit: number) => sql`with recursive waiting as (
@@ -51,24 +62,20 @@ const chosenDeliveries = (now: Date, limit: number) => sql`with recursive waitin
     ), due as (
       select waiting.account_id, waiting.webhook_id, head.event_id, head.next_attempt_at, head.number,
         coalesce(busy.count, 0)
-          + row_number() over (partition by waiting.account_id, waiting.webhook_id order by head.number) as place
+          + row_number() over (
+              partition by waiting.account_id, waiting.webhook_id order by head.next_attempt_at, head.number) as place
       from waiting
       join webhook on webhook.account_id = waiting.account_id and webhook.id = waiting.webhook_id
       left join busy on busy.account_id = waiting.account_id and busy.webhook_id = waiting.webhook_id
       cross join lateral (
-        select delivery.event_id, delivery.next_attempt_at, delivery.number from webhook_delivery delivery
-        where delivery.account_id = waiting.account_id and delivery.webhook_id = waiting.webhook_id
-          and delivery.state = 'pending' and delivery.next_attempt_at <= ${now}
-          and (delivery.leased_until is null or delivery.leased_until <= ${now})
-          and ((webhook.enabled and webhook.paused_at is null) or exists (
-            select 1 from webhook_event event where event.account_id = delivery.account_id
-              and event.id = delivery.event_id and event.type = ${TEST_EVENT}))
-          and (delivery.resource = '' or not exists (
-            select 1 from webhook_delivery earlier
-            where earlier.account_id = delivery.account_id and earlier.webhook_id = delivery.webhook_id
-              and earlier.state = 'pending' and earlier.resource = delivery.resource
-              and earlier.number < delivery.number))
-        order by delivery.number limit ${DELIVERIES_AT_ONCE_MAXIMUM}) head
+        (select delivery.event_id, delivery.next_attempt_at, delivery.number from webhook_delivery delivery
+          where webhook.enabled and webhook.paused_at is null and not delivery.is_behind
+            and ${isNext(now)} order by delivery.next_attempt_at, delivery.number limit ${DELIVERIES_AT_ONCE_MAXIMUM})
+        union all
+        (select delivery.event_id, delivery.next_attempt_at, delivery.number from webhook_delivery delivery
+          where not (webhook.enabled and webhook.paused_at is null) and delivery.is_test
+            and ${isNext(now)} order by delivery.next_attempt_at, delivery.number limit ${DELIVERIES_AT_ONCE_MAXIMUM})
+      ) head
       where webhook.sealed_secret is not null and webhook.removed_at is null
     ), shared as (
       select due.*, row_number() over (partition by account_id order by place, next_attempt_at, number)
@@ -194,24 +201,37 @@ async function wakeNext(
     .executeTakeFirstOrThrow()
   if (number === null) return
   await updateWhere(tx, 'webhook_delivery', { ...waiting, number })
-    .set({ next_attempt_at: now })
-    .where('next_attempt_at', 'is', null)
+    .set({ next_attempt_at: sql<Date>`coalesce(next_attempt_at, ${now})`, is_behind: false })
+    .where((where) => where.or([where('is_behind', '=', true), where('next_attempt_at', 'is', null)]))
     .execute()
 }
 
-/** Of all accounts, whatever has ended meanwhile: those that wait behind nothing are due. */
+/** Of all accounts, whatever has ended meanwhile: the first of each resource is due. Only the first ones are read, by
+ *  the index of what waits. */
 async function wakeAll(queries: Queries, now: Date): Promise<void> {
-  await sql`with free as (
-      select account_id, webhook_id, event_id from webhook_delivery delivery
-      where delivery.state = 'pending' and delivery.next_attempt_at is null and not exists (
-        select 1 from webhook_delivery earlier
-        where earlier.account_id = delivery.account_id and earlier.webhook_id = delivery.webhook_id
-          and earlier.state = 'pending' and earlier.resource = delivery.resource
-          and earlier.number < delivery.number)
-      for update skip locked
-    ) update webhook_delivery delivery set next_attempt_at = ${now} from free
+  await sql`with recursive first as (
+      (select account_id, webhook_id, resource, event_id from webhook_delivery where state = 'pending'
+        order by account_id, webhook_id, resource, number limit 1)
+      union all
+      select following.account_id, following.webhook_id, following.resource, following.event_id
+      from first cross join lateral (
+        select account_id, webhook_id, resource, event_id from webhook_delivery
+        where state = 'pending' and (account_id, webhook_id, resource) > (first.account_id, first.webhook_id, first.resource)
+        order by account_id, webhook_id, resource, number limit 1) following
+    ), free as (
+      select delivery.account_id, delivery.webhook_id, delivery.event_id from webhook_delivery delivery
+      join first on first.account_id = delivery.account_id and first.webhook_id = delivery.webhook_id
+        and first.event_id = delivery.event_id
+      where delivery.state = 'pending' and (delivery.is_behind or delivery.next_attempt_at is null)
+      for update of delivery skip locked
+    ) update webhook_delivery delivery
+    set next_attempt_at = coalesce(delivery.next_attempt_at, ${now}), is_behind = false from free
     where delivery.account_id = free.account_id and delivery.webhook_id = free.webhook_id
       and delivery.event_id = free.event_id`.execute(queries)
+  // Of processes of the release before.
+  await sql`update webhook_delivery delivery set is_test = true from webhook_event event
+    where event.type = ${sql.lit(TEST_EVENT)} and delivery.account_id = event.account_id and delivery.event_id = event.id
+      and delivery.state = 'pending' and not delivery.is_test`.execute(queries)
 }
 
 /** Failures of deliveries that have ended are in the log: once none that failed waits, the next failure is the first.
@@ -276,7 +296,7 @@ const deliveries = (queries: Queries, { accountId, webhookId }: OfWebhook) =>
       'delivery.attempts',
       'delivery.created_at as createdAt',
       'delivery.attempted_at as attemptedAt',
-      'delivery.next_attempt_at as nextAttemptAt',
+      sql<Date | null>`case when delivery.is_behind then null else delivery.next_attempt_at end`.as('nextAttemptAt'),
       'delivery.response_status as responseStatus',
       'delivery.error',
     ])
@@ -317,7 +337,7 @@ export async function queueAgain(
 ): Promise<void> {
   const delivery = { account_id: accountId, webhook_id: webhookId, event_id: eventId }
   await updateWhere(tx, 'webhook_delivery', delivery)
-    .set({ state: 'pending', failures: 0, next_attempt_at: now, ended_at: null })
+    .set({ state: 'pending', failures: 0, next_attempt_at: now, is_behind: false, ended_at: null })
     .where((where) => where.or([where('leased_until', 'is', null), where('leased_until', '<=', now)]))
     .execute()
 }
@@ -331,14 +351,18 @@ export async function countPending(queries: Queries, accountId: string): Promise
   return new Map(rows.map(({ webhook_id, count }) => [webhook_id, Number(count)]))
 }
 
-/** Removes deliveries that have ended and are old, or more than the log has room for, and events that none needs. What
- *  waits for a webhook that nothing was sent to for that long is given up, and what waited behind it is due. */
-export async function pruneDeliveries(queries: Queries, now: Date): Promise<void> {
+/** Removes deliveries that have ended and are old, or more than the log has room for, with events that none needs. What
+ *  waits for a webhook that nothing was sent to for that long is given up, and what waited behind it is due. Reads what
+ *  has ended since the time only: all that there is without one. */
+export async function pruneDeliveries(
+  queries: Queries,
+  { now, since = new Date(0) }: { readonly now: Date; readonly since?: Date | undefined },
+): Promise<void> {
   const old = new Date(now.getTime() - LOG_MILLISECONDS)
-  await queries.deleteFrom('webhook_delivery').where('state', '<>', 'pending').where('ended_at', '<', old).execute()
   await sql`update webhook_delivery delivery
-    set state = 'failed', next_attempt_at = null, ended_at = ${now}, error = case when webhook.sealed_secret is null
-      then 'the webhook has no secret' else 'the webhook was disabled or paused' end
+    set state = 'failed', next_attempt_at = null, is_behind = false, ended_at = ${now},
+      error = case when webhook.sealed_secret is null
+        then 'the webhook has no secret' else 'the webhook was disabled or paused' end
     from webhook where webhook.account_id = delivery.account_id and webhook.id = delivery.webhook_id
       and (webhook.sealed_secret is null or not webhook.enabled or webhook.paused_at is not null)
       and delivery.state = 'pending'
@@ -346,15 +370,37 @@ export async function pruneDeliveries(queries: Queries, now: Date): Promise<void
     queries,
   )
   await wakeAll(queries, now)
-  await sql`delete from webhook_delivery old using (
-      select account_id, webhook_id, event_id,
-        row_number() over (partition by account_id, webhook_id order by ended_at desc, number desc) as place
-      from webhook_delivery where state <> 'pending') ranked
-    where ranked.place > ${LOG_DELIVERIES_MAXIMUM} and old.account_id = ranked.account_id
-      and old.webhook_id = ranked.webhook_id and old.event_id = ranked.event_id and old.state <> 'pending'`.execute(
+  await forgetEnded(
     queries,
+    sql`delete from webhook_delivery old where old.state <> 'pending' and old.ended_at < ${old}`,
   )
-  await sql`delete from webhook_event event where not exists (select 1 from webhook_delivery delivery
+  await forgetEnded(
+    queries,
+    sql`delete from webhook_delivery old using (
+        select distinct account_id, webhook_id from webhook_delivery where state <> 'pending' and ended_at > ${since}
+      ) fresh cross join lateral (
+        select account_id, webhook_id, event_id from webhook_delivery ended
+        where ended.account_id = fresh.account_id and ended.webhook_id = fresh.webhook_id and ended.state <> 'pending'
+        order by ended.ended_at desc, ended.number desc offset ${LOG_DELIVERIES_MAXIMUM}) surplus
+      where old.account_id = surplus.account_id and old.webhook_id = surplus.webhook_id
+        and old.event_id = surplus.event_id and old.state <> 'pending'`,
+  )
+}
+
+/** Removes deliveries, and their events where those were the last ones: the statement's own snapshot still has them. */
+async function forgetEnded(queries: Queries, deletion: RawBuilder<unknown>): Promise<void> {
+  await sql`with forgotten as (${deletion} returning old.account_id, old.webhook_id, old.event_id)
+    delete from webhook_event event using forgotten
+    where event.account_id = forgotten.account_id and event.id = forgotten.event_id and not exists (
+      select 1 from webhook_delivery other where other.account_id = event.account_id and other.event_id = event.id
+        and not exists (select 1 from forgotten own where own.account_id = other.account_id
+          and own.webhook_id = other.webhook_id and own.event_id = other.event_id))`.execute(queries)
+}
+
+/** Removes events that no delivery needs: those of removed webhooks. Reads all of the account, or of all accounts. */
+export async function pruneEvents(queries: Queries, accountId?: string): Promise<void> {
+  const account = accountId === undefined ? sql`` : sql`event.account_id = ${accountId} and`
+  await sql`delete from webhook_event event where ${account} not exists (select 1 from webhook_delivery delivery
     where delivery.account_id = event.account_id and delivery.event_id = event.id)`.execute(queries)
 }
 
@@ -372,7 +418,7 @@ export async function countDeliveries(queries: Queries, now: Date): Promise<Deli
       (select min(delivery.next_attempt_at) from webhook_delivery delivery
         join webhook on webhook.account_id = delivery.account_id and webhook.id = delivery.webhook_id
         where delivery.state = 'pending' and webhook.enabled and webhook.paused_at is null
-          and webhook.sealed_secret is not null
+          and webhook.sealed_secret is not null and not delivery.is_behind
           and delivery.failures = 0 and delivery.attempts = 0 and delivery.next_attempt_at <= ${now}) as oldest,
       (select count(*)::int from webhook where paused_at is not null) as paused`.execute(queries)
   const [{ pending, oldest, paused } = { pending: 0, oldest: null, paused: 0 }] = rows

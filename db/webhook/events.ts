@@ -4,7 +4,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { AuditEntry } from '../../domain/audit/chain.ts'
 import type { FinishedOperation } from '../../domain/operations.ts'
-import { PENDING_MAXIMUM, selects } from '../../domain/webhook/rules.ts'
+import { PENDING_MAXIMUM, selects, TEST_EVENT } from '../../domain/webhook/rules.ts'
 import { exportAudit } from '../audit/index.ts'
 import { chunksOf } from '../kit/chunks.ts'
 import type { Queries } from '../kit/open.ts'
@@ -192,10 +192,16 @@ export async function addEvents(
       if (resource !== '') ahead.add(resource)
       return {
         ...deliveryOf(accountId, webhookId, event, numbers.get(event.id) ?? 0, now),
-        ...(isBehind ? { next_attempt_at: null } : {}),
+        is_behind: isBehind,
         ...(index < room
           ? {}
-          : { state: 'failed' as const, next_attempt_at: null, ended_at: now, error: 'too many events wait' }),
+          : {
+              state: 'failed' as const,
+              next_attempt_at: null,
+              is_behind: false,
+              ended_at: now,
+              error: 'too many events wait',
+            }),
       }
     })
     for (const part of chunksOf(rows)) await tx.insertInto('webhook_delivery').values(part).execute()
@@ -215,6 +221,7 @@ async function lockAhead(
     .where('resource', '<>', '')
     .where(sql<boolean>`resource = any(${[...new Set(resources)]}::text[])`)
     .where('next_attempt_at', 'is not', null)
+    .where('is_behind', '=', false)
     .forShare()
     .execute()
   return new Set(rows.map(({ resource }) => resource))
@@ -274,6 +281,7 @@ const deliveryOf = (accountId: string, webhookId: string, event: WebhookEvent, n
   state: 'pending' as const,
   created_at: at,
   next_attempt_at: at,
+  is_test: event.type === TEST_EVENT,
   response_status: null,
   error: null,
 })

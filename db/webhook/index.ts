@@ -8,6 +8,7 @@ import { openChain } from '../audit/index.ts'
 import type { Queries } from '../kit/open.ts'
 import { type ListPlace, newestFirst } from '../kit/page.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
+import { pruneEvents } from './deliveries.ts'
 import type { Tables } from '../tables.ts'
 
 export * from './deliveries.ts'
@@ -114,7 +115,7 @@ export async function changeWebhook(tx: Transaction<Tables>, id: WebhookId, fiel
   await sql`with waiting as (
       select account_id, webhook_id, event_id from webhook_delivery
       where account_id = ${id.accountId} and webhook_id = ${id.webhookId} and state = 'pending'
-        and next_attempt_at is not null for update skip locked
+        and next_attempt_at is not null and not is_behind for update skip locked
     ) update webhook_delivery delivery set failures = 0, next_attempt_at = delivery.created_at from waiting
     where delivery.account_id = waiting.account_id and delivery.webhook_id = waiting.webhook_id
       and delivery.event_id = waiting.event_id`.execute(tx)
@@ -134,6 +135,7 @@ export async function removeWebhook(tx: Transaction<Tables>, id: WebhookId): Pro
   const { accountId, webhookId } = id
   await releaseQuotas(tx, { accountId, holder: holderOf(webhookId) })
   await deleteWhere(tx, 'webhook', keyOf(id)).execute()
+  await pruneEvents(tx, accountId)
 }
 
 /** Undefined for unknown ids and those of another account. */

@@ -6,6 +6,7 @@ import type { RequestOptions } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { rootCertificates } from 'node:tls'
 import { isPublicAddress } from '../../domain/network/public-address.ts'
+import { systemClock } from '../../kit/sys/clock.ts'
 
 /** Additions to the Internet for tests. Only parameters of functions: no setting can reach them. */
 export interface TestTrust {
@@ -69,6 +70,8 @@ function judgedLookup(isAllowed: (address: string) => boolean, nameServer: strin
 
 /** Of one question to one name server, the first time. */
 const ANSWER = { timeout: 2_000, tries: 2 } as const
+/** How long the other kind of address is waited for. */
+const OTHER_KIND_MILLISECONDS = 500
 /** There is no such name, or it has no address of that kind. */
 const isNoAddress = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && (error.code === 'ENOTFOUND' || error.code === 'ENODATA')
@@ -78,10 +81,20 @@ const isNoAddress = (error: unknown): boolean =>
 async function resolve(name: string, nameServer: string | undefined): Promise<LookupAddress[]> {
   const resolver = new Resolver(ANSWER)
   if (nameServer !== undefined) resolver.setServers([nameServer])
-  const answers = await Promise.allSettled([
-    resolver.resolve4(name).then((found) => found.map((address) => ({ address, family: 4 }))),
-    resolver.resolve6(name).then((found) => found.map((address) => ({ address, family: 6 }))),
-  ])
+  // A name server that is silent about one kind is not waited for once the other is known.
+  const patience = new AbortController()
+  const answers = await Promise.allSettled(
+    [
+      resolver.resolve4(name).then((found) => found.map((address) => ({ address, family: 4 }))),
+      resolver.resolve6(name).then((found) => found.map((address) => ({ address, family: 6 }))),
+    ].map(async (question) => {
+      const found = await question
+      if (found.length > 0)
+        void systemClock.sleep(OTHER_KIND_MILLISECONDS, patience.signal).then(() => resolver.cancel())
+      return found
+    }),
+  )
+  patience.abort()
   const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
   if (addresses.length > 0) return addresses
   const isAnswered = answers.every((answer) => answer.status === 'rejected' && isNoAddress(answer.reason))

@@ -338,7 +338,8 @@ export async function openCloud(
       return running(async (signal) => {
         const ending = AbortSignal.any([signal, died.signal])
         parts.caches.start(ending)
-        const sending = trust === undefined ? {} : { trust, sealing: createSealing(SEALING_KEYS, random) }
+        const sending =
+          trust === undefined ? {} : { trust, sealing: createSealing(hasSealing ? SEALING_KEYS : [], random) }
         const options = { ...parts, ...sending, objectStorage: { stores: [], obstacle: '' } }
         const ended = runControllers(controllers, options, ending)
         // The turns of a dead process never end.

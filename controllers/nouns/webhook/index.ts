@@ -8,6 +8,7 @@ import {
   type DeliveryCounts,
   findWebhook,
   pruneDeliveries,
+  pruneEvents,
   removeWebhook,
   type WebhookRow,
 } from '../../../db/webhook/index.ts'
@@ -43,8 +44,9 @@ export interface Observed {
 
 /** What is delivered changes rows only, for which no event wakes the reconciler. */
 const LOOK_SECONDS = 60
-/** Whoever creates it or has read that it has no secret makes one. */
+/** Whoever creates it makes a secret next. Later, somebody may or may not. */
 const SECRET_SECONDS = 5
+const NEW_MILLISECONDS = 120_000
 
 /** The effects of webhooks by name, each with its input. */
 interface WebhookEffects extends AuditEffects, ClaimEffects {
@@ -66,13 +68,14 @@ async function observe({ db }: Parts, { metadata, status }: WebhookObject): Prom
 }
 
 /** Guards in order: deleting, no account, no row, other fields, done. */
-export function plan(webhook: WebhookObject, observed: Observed): readonly WebhookAction[] {
-  return [...auditRequests(webhook, observed.requests), ...decide(webhook, observed)]
+export function plan(webhook: WebhookObject, observed: Observed, now: Date): readonly WebhookAction[] {
+  return [...auditRequests(webhook, observed.requests), ...decide(webhook, observed, now)]
 }
 
 function decide(
-  { metadata: { deletionTimestamp }, spec, status }: WebhookObject,
+  { metadata: { creationTimestamp, deletionTimestamp }, spec, status }: WebhookObject,
   { accountId, row }: Observed,
+  now: Date,
 ): readonly WebhookAction[] {
   if (deletionTimestamp !== undefined)
     return row === undefined || accountId === undefined
@@ -96,6 +99,7 @@ function decide(
   }
   const { deliveredAt, pauseReason } = row
   const deliveryState = deliveryStateOf(row)
+  const isAwaited = !row.hasSecret && now.getTime() - Date.parse(creationTimestamp ?? '') < NEW_MILLISECONDS
   return [
     {
       do: 'status',
@@ -109,7 +113,7 @@ function decide(
         { type: 'Claimed', status: 'True', reason: 'Claimed', message: '' },
       ],
     },
-    { do: 'wait', seconds: row.hasSecret ? LOOK_SECONDS : SECRET_SECONDS, for: 'a change' },
+    { do: 'wait', seconds: isAwaited ? SECRET_SECONDS : LOOK_SECONDS, for: 'a change' },
   ]
 }
 
@@ -155,17 +159,32 @@ type WebhookParts = Omit<DeliverParts, 'sealing'> & EventParts & WebhookOptions
 /** While there is nothing to do. */
 const ROUND_MILLISECONDS = 1_000
 const PRUNE_MILLISECONDS = 60_000
+/** Of what the look before may have missed: ends that were not committed, by clocks of other processes. */
+const OVERLAP_MILLISECONDS = 600_000
+/** Events without a delivery are left by processes of the release before only. */
+const EVENTS_MILLISECONDS = 86_400_000
 
-/** Finds and sends events until the signal aborts, where there is a key to seal secrets with. Never throws. */
+/** Finds events and removes what the log has no room for, until the signal aborts; sends them where there is a key to
+ *  open secrets with. Without one they wait, as many as may: whatever has ended is noted for accounts with a webhook,
+ *  and would be for ever. Never throws. */
 export async function runWebhooks(parts: WebhookParts, signal: AbortSignal): Promise<void> {
   const { clock, sealing } = parts
-  if (sealing?.isAvailable !== true) return
-  await Promise.all([find(parts, signal), send({ ...parts, sealing }, signal), look(parts, signal)])
+  if (sealing === undefined) return
+  const sends = sealing.isAvailable ? [send({ ...parts, sealing }, signal)] : []
+  await Promise.all([find(parts, signal), look(parts, signal), ...sends])
   async function look({ db, onDeliveries }: WebhookParts, over: AbortSignal): Promise<void> {
     const outages = new Outages(parts, 'the log of webhooks was not pruned')
+    let since: Date | undefined
+    let eventsAt = 0
     while (!over.aborted) {
       await outages.attempt(async () => {
-        await orUnavailable(pruneDeliveries(db, clock.now()))
+        const now = clock.now()
+        await orUnavailable(pruneDeliveries(db, { now, since }))
+        since = new Date(now.getTime() - OVERLAP_MILLISECONDS)
+        if (now.getTime() >= eventsAt) {
+          await orUnavailable(pruneEvents(db))
+          eventsAt = now.getTime() + EVENTS_MILLISECONDS
+        }
         onDeliveries?.(await orUnavailable(countDeliveries(db, clock.now())))
       })
       await clock.sleep(PRUNE_MILLISECONDS, over)

@@ -62,3 +62,46 @@ test('a name without an address is a plain reason', async () => {
   server.answerNames('')
   await expect(send('images.test')).rejects.toThrow('images.test has no address')
 })
+
+/** The type of the record that a query asks for. */
+function typeOf(query: Buffer): number {
+  let at = 12
+  while (query.readUInt8(at) > 0) at += query.readUInt8(at) + 1
+  return query.readUInt16BE(at + 1)
+}
+const AAAA = 28
+
+test('a name server that is silent about IPv6 is not asked again once there is an address', async () => {
+  server.answerNames(PUBLIC)
+  const [host = '', port = ''] = (server.trust.nameServer ?? '').split(':')
+  const [names, asking] = [createSocket('udp4'), createSocket('udp4')]
+  const askers = new Map<number, number>()
+  let giveUp = () => {}
+  let questions = 0
+  names.on('message', (query, from) => {
+    askers.set(query.readUInt16BE(0), from.port)
+    if (typeOf(query) !== AAAA) asking.send(query, Number(port), host)
+    else if ((questions += 1) > 1) giveUp()
+  })
+  asking.on('message', (answer) => names.send(answer, askers.get(answer.readUInt16BE(0)) ?? 0, PUBLIC))
+  await new Promise<void>((resolve) => names.bind(0, PUBLIC, resolve))
+  onTestFinished(() => {
+    names.close()
+    asking.close()
+  })
+  const status = await sendToPublic({
+    method: 'POST',
+    url: `https://images.test:${server.port}/`,
+    headers: {},
+    body: '{}',
+    timeoutMilliseconds: 60_000,
+    clock: { after: (_milliseconds, work) => ((giveUp = work), () => {}) },
+    trust: {
+      ...server.trust,
+      addresses: [PUBLIC, '::ffff:127.0.0.1'],
+      nameServer: `${PUBLIC}:${names.address().port}`,
+    },
+  })
+  expect(status).toBe(200)
+  expect(questions).toBe(1)
+})

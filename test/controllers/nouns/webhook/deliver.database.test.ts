@@ -1,9 +1,11 @@
 /** Sending events, with a real receiver and a real database; the time is moved by hand. */
 import type { ServerResponse } from 'node:http'
-import { sql } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openDeliveries } from '../../../../controllers/nouns/webhook/deliver.ts'
 import { listAudit } from '../../../../db/audit/index.ts'
+import { begin } from '../../../../db/kit/begin.ts'
+import type { Tables } from '../../../../db/tables.ts'
 import {
   addEventFor,
   addEvents,
@@ -22,6 +24,7 @@ import {
   queueAgain,
   readSecrets,
   recordAttempt,
+  removeWebhook,
   rotateSecret,
 } from '../../../../db/webhook/index.ts'
 import {
@@ -491,6 +494,154 @@ describe('order', () => {
   })
 })
 
+const claim = (limit = 256) => ({ now, leasedUntil: new Date(now.getTime() + 60_000), limit })
+/** How many deliveries the work reads; nothing of it stays. */
+const rowsReadBy = async (work: (tx: Transaction<Tables>) => Promise<unknown>): Promise<number> => {
+  await sql`analyze webhook_delivery`.execute(database.db)
+  const begun = await begin(database.db)
+  const { tx } = begun
+  // A table that is so small would rather be read as a whole.
+  await sql`set local enable_seqscan = off`.execute(tx)
+  // With what the connection has read before, for up to a second.
+  const counted = async () => {
+    const { rows } = await sql<{ rows: number }>`select (seq_tup_read + idx_tup_fetch)::int as rows
+      from pg_stat_xact_user_tables where relname = 'webhook_delivery'`.execute(tx)
+    return rows[0]?.rows ?? 0
+  }
+  try {
+    const before = await counted()
+    await work(tx)
+    return (await counted()) - before
+  } finally {
+    await begun.rollback()
+  }
+}
+/** Deliveries as the log has them, thousands at once. */
+const fill = async (columns: Record<string, unknown>, webhookId = 'hook') => {
+  const prefix = `${webhookId}-filled-`
+  await sql`insert into webhook_event (account_id, id, type, body)
+    select ${accountId}, ${prefix}::text || place, 'server.changed', '{}' from generate_series(1, 5000) place`.execute(
+    database.db,
+  )
+  await sql`insert into webhook_delivery
+      (account_id, webhook_id, event_id, number, resource, state, created_at, next_attempt_at)
+    select account_id, ${webhookId}, id, number, '', 'pending', ${now}, ${now} from webhook_event
+    where account_id = ${accountId} and id like ${`${prefix}%`}`.execute(database.db)
+  await database.db
+    .updateTable('webhook_delivery')
+    .set({ error: null, ...columns })
+    .where('account_id', '=', accountId)
+    .where('event_id', 'like', `${prefix}%`)
+    .execute()
+}
+
+test('what waits for later, or for a disabled webhook, costs nothing while it waits', async () => {
+  await add('later')
+  await fill({ next_attempt_at: new Date(now.getTime() + DAY), failures: 1 }, 'later')
+  await add('disabled')
+  await fill({}, 'disabled')
+  await database.db.updateTable('webhook').set({ enabled: false }).where('id', '=', 'disabled').execute()
+  await add('paused')
+  await fill({}, 'paused')
+  await database.db.updateTable('webhook').set({ paused_at: now }).where('id', '=', 'paused').execute()
+  await add()
+  await happen(['new'])
+  const read = await rowsReadBy(async (tx) => expect(await claimDeliveries(tx, claim())).toHaveLength(2))
+  expect(read).toBeGreaterThan(0)
+  expect(read).toBeLessThan(200)
+})
+
+test('a test event finds its disabled webhook past everything that waits', async () => {
+  await add()
+  await fill({})
+  await change({ enabled: false })
+  await database.db
+    .transaction()
+    .execute((tx) => addEventFor(tx, of(), { id: 'test', type: TEST_EVENT, body: '{"id":"test"}' }, now))
+  const read = await rowsReadBy(async (tx) => expect(await claimDeliveries(tx, claim())).toHaveLength(1))
+  expect(read).toBeLessThan(200)
+  await rounds()
+  expect(ids()).toEqual(['test'])
+})
+
+test('the log is pruned without reading what has not changed', async () => {
+  await add()
+  await fill({ state: 'delivered', next_attempt_at: null, ended_at: new Date(now.getTime() - DAY) })
+  await sql`delete from webhook_delivery where account_id = ${accountId} and number not in (
+    select number from webhook_delivery where account_id = ${accountId} limit ${LOG_DELIVERIES_MAXIMUM})`.execute(
+    database.db,
+  )
+  await add('disabled')
+  await fill({ resource: 'server/r', is_behind: true }, 'disabled')
+  const since = new Date(now.getTime() - 600_000)
+  const read = await rowsReadBy((tx) => pruneDeliveries(tx, { now, since }))
+  expect(read).toBeLessThan(200)
+})
+
+describe('processes of the release before', () => {
+  /** What they send: whatever has a time and nothing of its resource before it. */
+  const dueBefore = async () => {
+    const { rows } = await sql<{ id: string }>`select event_id as id from webhook_delivery delivery
+      where account_id = ${accountId} and state = 'pending' and next_attempt_at <= ${now} and not exists (
+        select 1 from webhook_delivery earlier
+        where earlier.account_id = delivery.account_id and earlier.webhook_id = delivery.webhook_id
+          and earlier.state = 'pending' and earlier.resource = delivery.resource and earlier.number < delivery.number)
+      order by number`.execute(database.db)
+    return rows.map(({ id }) => id)
+  }
+  const set = (eventId: string, columns: Record<string, unknown>) =>
+    database.db.updateTable('webhook_delivery').set(columns).where('event_id', '=', eventId).execute()
+
+  test('send what waited behind another delivery', async () => {
+    await add()
+    await happen(['a', 'r'], ['b', 'r'])
+    expect(await found('b')).toMatchObject({ state: 'pending', nextAttemptAt: null })
+    expect(await dueBefore()).toEqual(['a'])
+    await set('a', { state: 'delivered', next_attempt_at: null, ended_at: now })
+    expect(await dueBefore()).toEqual(['b'])
+  })
+
+  test('leave what waits, and tests, as they know them: these are found', async () => {
+    await add()
+    await happen(['a', 'r'], ['b', 'r'])
+    await set('b', { next_attempt_at: null, is_behind: false })
+    await set('a', { state: 'delivered', next_attempt_at: null, ended_at: now })
+    await pruneDeliveries(database.db, { now })
+    await rounds()
+    expect(ids()).toEqual(['b'])
+    await change({ enabled: false })
+    await database.db
+      .transaction()
+      .execute((tx) => addEventFor(tx, of(), { id: 'test', type: TEST_EVENT, body: '{"id":"test"}' }, now))
+    await set('test', { is_test: false })
+    await rounds()
+    expect(ids()).toEqual(['b'])
+    await pruneDeliveries(database.db, { now })
+    await rounds()
+    expect(ids()).toEqual(['b', 'test'])
+  })
+})
+
+test('the events of a webhook that is removed go with it, and those of others stay', async () => {
+  await add()
+  await add('other')
+  await happen(['a'])
+  await addRow('only', { events: ['server.changed'] })
+  const left = async () => {
+    const rows = await database.db
+      .selectFrom('webhook_event')
+      .select('id')
+      .where('account_id', '=', accountId)
+      .execute()
+    return rows.map(({ id }) => id)
+  }
+  const remove = (webhookId: string) => database.db.transaction().execute((tx) => removeWebhook(tx, of(webhookId)))
+  await remove('hook')
+  expect(await left()).toEqual(['a'])
+  await remove('other')
+  expect(await left()).toEqual([])
+})
+
 test('what is due is found without reading what waits behind it, or for other receivers', async () => {
   await add()
   await add('other')
@@ -500,19 +651,7 @@ test('what is due is found without reading what waits behind it, or for other re
   await rounds()
   await happen(['new'])
   await sql`analyze webhook_delivery`.execute(database.db)
-  const read = await database.db.transaction().execute(async (tx) => {
-    // A table that is so small would rather be read as a whole.
-    await sql`set local enable_seqscan = off`.execute(tx)
-    // With what the connection has read before, for up to a second.
-    const counted = async () => {
-      const { rows } = await sql<{ rows: number }>`select (seq_tup_read + idx_tup_fetch)::int as rows
-        from pg_stat_xact_user_tables where relname = 'webhook_delivery'`.execute(tx)
-      return rows[0]?.rows ?? 0
-    }
-    const before = await counted()
-    await claimDeliveries(tx, { now, leasedUntil: new Date(now.getTime() + 60_000), limit: 4 })
-    return (await counted()) - before
-  })
+  const read = await rowsReadBy((tx) => claimDeliveries(tx, claim(4)))
   expect(read).toBeGreaterThan(0)
   expect(read).toBeLessThan(200)
 })
@@ -527,7 +666,7 @@ test('what waits behind a delivery that has ended unseen is found again', async 
     .where('account_id', '=', accountId)
     .execute()
   expect(await round()).toBe(0)
-  await pruneDeliveries(database.db, now)
+  await pruneDeliveries(database.db, { now })
   await rounds()
   expect(ids()).toEqual(['b'])
 })
@@ -622,10 +761,10 @@ describe('the log', () => {
       .where('event_id', '=', 'old')
       .execute()
     pass(14 * DAY)
-    await pruneDeliveries(database.db, now)
+    await pruneDeliveries(database.db, { now })
     expect(await found('old')).toBeDefined()
     pass(1)
-    await pruneDeliveries(database.db, now)
+    await pruneDeliveries(database.db, { now })
     expect([await found('old'), (await found('waits'))?.state]).toEqual([undefined, 'pending'])
     const events = await database.db.selectFrom('webhook_event').select('id').execute()
     expect(events.map(({ id }) => id)).not.toContain('old')
@@ -638,7 +777,7 @@ describe('the log', () => {
       .where('event_id', 'like', 'e%')
       .where('account_id', '=', accountId)
       .execute()
-    await pruneDeliveries(database.db, now)
+    await pruneDeliveries(database.db, { now })
     const left = await database.db
       .selectFrom('webhook_delivery')
       .select('event_id')
@@ -654,10 +793,10 @@ describe('the log', () => {
     const fields = { name: 'hook', url: receiver.url(), events: ['*'], enabled: false }
     await database.db.transaction().execute((tx) => changeWebhook(tx, of(), fields))
     pass(14 * DAY)
-    await pruneDeliveries(database.db, now)
+    await pruneDeliveries(database.db, { now })
     expect((await found('a'))?.state).toBe('pending')
     pass(1)
-    await pruneDeliveries(database.db, now)
+    await pruneDeliveries(database.db, { now })
     expect(await found('a')).toMatchObject({ state: 'failed', error: 'the webhook was disabled or paused' })
   })
 

@@ -145,6 +145,27 @@ test('a webhook whose row a restore has lost sends nothing until its secret is r
   await expect.poll(() => received().length, END).toBe(1)
 })
 
+test('without keys nothing is sent, and what is noted for webhooks does not pile up', END, async () => {
+  onTestFinished(cloud.startControllers(undefined, { trust: receiver.trust, hasSealing: false }))
+  await create()
+  await expect.poll(deliveryState, END).toBe('no_secret')
+  await createServer('guest')
+  await hasStarted('guest')
+  const noted = async () =>
+    (
+      await database.db
+        .selectFrom('webhook_ended_operation')
+        .select('number')
+        .where('account_id', '=', accountId)
+        .execute()
+    ).length
+  const waiting = async () =>
+    (await listDeliveries(database.db, { accountId, webhookId: 'hook' }, { limit: 100 })).map(({ type }) => type)
+  await expect.poll(waiting, END).toContain('server.created')
+  await expect.poll(noted, END).toBe(0)
+  expect(received()).toEqual([])
+})
+
 test('a server that is created, changes its state and is deleted sends events in that order', async () => {
   startControllers()
   await create({ events: ['server.*', 'operation.finished'] })

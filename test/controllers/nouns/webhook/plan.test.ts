@@ -21,8 +21,9 @@ const webhook = (metadata: object = {}, status: object = {}) => ({
   spec: SPEC,
   status: { ...status },
 })
+const NOW = new Date('2026-01-01T00:00:00Z')
 const doing = (observed: Partial<Observed>, metadata: object = {}, status: object = {}) =>
-  plan(webhook(metadata, status), { accountId: 'acct', row: ROW, requests: [], ...observed })
+  plan(webhook(metadata, status), { accountId: 'acct', row: ROW, requests: [], ...observed }, NOW)
 const claim = (change: string) =>
   expect.objectContaining({ do: 'effect', name: 'claim', input: { accountId: 'acct', change } })
 const DELETING = { deletionTimestamp: '2026-01-01T00:00:00Z' }
@@ -51,8 +52,8 @@ test('one that is paused is stalled, and says why', () => {
   })
 })
 
-test('one without a secret is stalled until somebody rotates it, and is looked at soon', () => {
-  const [status, wait] = doing({ row: { ...ROW, hasSecret: false } })
+test('one without a secret is stalled until somebody rotates it, and looked at soon while it is new', () => {
+  const [status, wait] = doing({ row: { ...ROW, hasSecret: false } }, { creationTimestamp: '2025-12-31T23:59:00Z' })
   expect(status).toMatchObject({
     status: { deliveryState: 'no_secret' },
     conditions: expect.arrayContaining([
@@ -60,6 +61,8 @@ test('one without a secret is stalled until somebody rotates it, and is looked a
     ]),
   })
   expect(wait).toMatchObject({ do: 'wait', seconds: 5 })
+  const [, later] = doing({ row: { ...ROW, hasSecret: false } }, { creationTimestamp: '2025-12-31T23:58:00Z' })
+  expect(later).toMatchObject({ do: 'wait', seconds: 60 })
 })
 
 test('a deletion that did not come about leaves the row', () =>
