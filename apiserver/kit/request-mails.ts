@@ -1,6 +1,6 @@
 /** Mails about requests of accounts on which staff decide. */
 import type { Transaction } from 'kysely'
-import { enqueueMail } from '../../db/mail/index.ts'
+import { enqueueMail, wasEnqueued } from '../../db/mail/index.ts'
 import { listStaffMails } from '../../db/staff/index.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { Mail } from '../../domain/mail/mails.ts'
@@ -20,8 +20,8 @@ export async function mailAll(
 
 const HOUR_MILLISECONDS = 3_600_000
 
-/** Mails the staff who decide, once in each hour of the clock for an account and a kind of mail: an account that makes
- *  and withdraws requests does not fill their mailboxes. Their list has every request. */
+/** Mails the staff who decide, once in an hour for an account and a kind of mail: an account that makes and withdraws
+ *  requests does not fill their mailboxes. Their list has every request. */
 export async function mailStaff(
   tx: Transaction<Tables>,
   { clock }: Pick<Parts, 'clock'>,
@@ -31,7 +31,9 @@ export async function mailStaff(
   const now = clock.now()
   const hour = Math.floor(now.getTime() / HOUR_MILLISECONDS)
   for (const recipient of await listStaffMails(tx, 'operations')) {
-    const id = derivedId(`${mail.name} ${accountId} ${recipient} ${hour}`)
-    await enqueueMail(tx, { id, recipient, mail, createdAt: now })
+    const idIn = (each: number) => derivedId(`${mail.name} ${accountId} ${recipient} ${each}`)
+    // An hour of the clock may have begun a moment ago.
+    if (await wasEnqueued(tx, idIn(hour - 1), new Date(now.getTime() - HOUR_MILLISECONDS))) continue
+    await enqueueMail(tx, { id: idIn(hour), recipient, mail, createdAt: now })
   }
 }

@@ -2,7 +2,7 @@
  *  the claims of one are given up, or sweeps continue after much went missing at once. Each decision is recorded in the
  *  log of staff. */
 import type { Transaction } from 'kysely'
-import { acceptAbsences, listAbsences, orderRemoval } from '../../db/removal/index.ts'
+import { acceptAbsences, countAbsences, listAbsences, orderRemoval } from '../../db/removal/index.ts'
 import type { Database } from '../../db/kit/open.ts'
 import { appendStaffAudit } from '../../db/staff/index.ts'
 import type { Tables } from '../../db/tables.ts'
@@ -24,19 +24,25 @@ export interface Decision {
 
 const NOBODY = { user_id: null, staff_id: null, token_id: null, token_name: null }
 
-/** A line for each: `KIND/NAMESPACE/NAME`, since when, and whether it stops sweeps. */
+const LINES_MAXIMUM = 1_000
+
+/** A line for each: `KIND/NAMESPACE/NAME`, since when, and whether it stops sweeps. Of more than a thousand, the first,
+ *  and how many there are of each kind. */
 export async function describeMissing({ db }: Pick<Parts, 'db'>): Promise<readonly string[]> {
-  return (await listAbsences(db)).map(
+  const lines = (await listAbsences(db, { limit: LINES_MAXIMUM })).map(
     ({ kind, namespace, name, foundAt, stopsSweeps }) =>
       `${kind}/${namespace}/${name}  since ${foundAt.toISOString()}${stopsSweeps ? '  stops sweeps' : ''}`,
   )
+  if (lines.length < LINES_MAXIMUM) return lines
+  const counts = (await countAbsences(db)).map(({ kind, count }) => `${count} of the kind ${kind}`)
+  return [...lines, `These are the first ${LINES_MAXIMUM} of ${counts.join(', ')}.`]
 }
 
 /** Requests that the next sweep releases the claims of the missing resource, named as `describeMissing` does. Returns
  *  false for a resource that is not missing. */
 export async function giveUpMissing(parts: Parts, subject: string, decision: Decision): Promise<boolean> {
   return await parts.db.transaction().execute(async (tx) => {
-    const found = (await listAbsences(tx)).find(
+    const found = (await listAbsences(tx, { name: subject.split('/').at(-1) ?? '' })).find(
       ({ kind, namespace, name }) => `${kind}/${namespace}/${name}` === subject,
     )
     if (found === undefined) return false

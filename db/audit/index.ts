@@ -234,7 +234,7 @@ export async function countUnverified(
 
 const BROKEN_CHAINS_MAXIMUM = 100
 
-/** Chains that did not verify, the first hundred; null for that of staff. */
+/** Chains that did not verify, the first hundred; null for that of staff. `countUnverified` has their number. */
 export async function listBrokenChains(
   queries: Queries,
 ): Promise<readonly { readonly accountId: string | null; readonly reason: string }[]> {

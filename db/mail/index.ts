@@ -3,7 +3,7 @@ import { type Language, languageOf } from '../../domain/mail/language.ts'
 import { type Mail, MAIL_NAMES } from '../../domain/mail/mails.ts'
 import { writeMail } from '../../domain/mail/write.ts'
 import type { Queries } from '../kit/open.ts'
-import { updateWhere } from '../kit/where.ts'
+import { selectWhere, updateWhere } from '../kit/where.ts'
 import { camelRow } from '../kit/row.ts'
 
 /** A mail is abandoned after this many failures, with its last error. */
@@ -53,6 +53,12 @@ export async function enqueueMail(
     })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
+}
+
+/** Whether the mail was queued after the time. */
+export async function wasEnqueued(queries: Queries, id: string, after: Date): Promise<boolean> {
+  const mail = selectWhere(queries, 'email_outbox', { id }).select('id').where('created_at', '>', after)
+  return (await mail.executeTakeFirst()) !== undefined
 }
 
 /** Leases the mail that is due longest until `leaseUntil`. */

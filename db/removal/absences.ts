@@ -1,5 +1,6 @@
 /** Objects that are missing although nobody deleted them. Many at once are not accidents of single objects: a store was
  *  restored to an older state. Then no sweep removes anything until an operator has checked. */
+import { sql } from 'kysely'
 import { chunksOf } from '../kit/chunks.ts'
 import type { Database, Queries } from '../kit/open.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
@@ -37,7 +38,7 @@ export async function noteAbsences(
   now: Date,
 ): Promise<{ readonly found: number; readonly isMass: boolean }> {
   return await db.transaction().execute(async (tx) => {
-    const noted = await listAbsences(tx, kind)
+    const noted = await listAbsences(tx, { kind })
     const before = new Set(noted.map(keyOf))
     const after = new Set(absent.map(keyOf))
     for (const one of noted) if (!after.has(keyOf(one)) && isOwn(one)) await forgetAbsence(tx, kind, one)
@@ -56,7 +57,7 @@ export async function noteAbsences(
 
 export const listAbsences = async (
   db: Queries,
-  kind?: AbsentKind,
+  { kind, name, limit }: { readonly kind?: AbsentKind; readonly name?: string; readonly limit?: number } = {},
 ): Promise<
   readonly (Absence & { readonly kind: AbsentKind; readonly foundAt: Date; readonly stopsSweeps: boolean })[]
 > =>
@@ -65,11 +66,32 @@ export const listAbsences = async (
       .selectFrom('absence')
       .selectAll()
       .$if(kind !== undefined, (query) => query.where('kind', '=', kind ?? ''))
+      .$if(name !== undefined, (query) => query.where('name', '=', name ?? ''))
+      .$if(limit !== undefined, (query) => query.limit(limit ?? 0))
       .orderBy('kind')
       .orderBy('namespace')
       .orderBy('name')
       .execute()
   ).map(({ found_at: foundAt, stops_sweeps: stopsSweeps, ...of }) => ({ ...of, foundAt, stopsSweeps }))
+
+export interface AbsencesOfKind {
+  readonly kind: AbsentKind
+  readonly count: number
+  /** When the first of them was found. */
+  readonly since: Date
+  /** How many of them stop sweeps, and since when; null for none. */
+  readonly stopping: number
+  readonly stoppingSince: Date | null
+}
+
+/** How many are missing of each kind, however many that are. */
+export async function countAbsences(db: Queries): Promise<readonly AbsencesOfKind[]> {
+  const { rows } = await sql<AbsencesOfKind>`select kind, count(*)::int as count, min(found_at) as since,
+      count(*) filter (where stops_sweeps)::int as stopping,
+      min(found_at) filter (where stops_sweeps) as "stoppingSince"
+    from absence group by kind order by kind`.execute(db)
+  return rows
+}
 
 export const forgetAbsence = async (db: Queries, kind: AbsentKind, { namespace, name }: Absence): Promise<void> =>
   void (await deleteWhere(db, 'absence', { kind, namespace, name }).execute())

@@ -8,8 +8,10 @@ import { selectWhere, updateWhere } from '../kit/where.ts'
 
 export {
   type Absence,
+  type AbsencesOfKind,
   acceptAbsences,
   areSweepsStopped,
+  countAbsences,
   forgetAbsence,
   listAbsences,
   noteAbsences,

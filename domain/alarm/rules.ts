@@ -68,11 +68,21 @@ export interface Finding {
   readonly since: Date | null
 }
 
+interface AbsencesOfKind {
+  readonly kind: string
+  readonly count: number
+  readonly since: Date
+  /** How many of them stop sweeps. */
+  readonly stopping: number
+  readonly stoppingSince: Date | null
+}
+
 export interface AlarmFacts {
   /** Recorded resources that are missing and were not deleted. */
-  readonly absences: readonly { readonly kind: string; readonly foundAt: Date; readonly stopsSweeps: boolean }[]
-  /** Null for the log of staff. */
+  readonly absences: readonly AbsencesOfKind[]
+  /** The first of them; null for the log of staff. */
   readonly brokenChains: readonly { readonly accountId: string | null; readonly reason: string }[]
+  readonly brokenChainCount: number
   /** Nodes that do not answer, or are fenced. */
   readonly lostNodes: readonly Finding[]
   readonly pausedArchives: readonly Finding[]
@@ -102,26 +112,20 @@ const general = (kind: AlarmKind, message: string, since: Date | null, accountId
 })
 
 function ofAbsences(absences: AlarmFacts['absences']): readonly Alarm[] {
-  const stopping = absences.filter(({ stopsSweeps }) => stopsSweeps)
-  const kinds = new Map<string, AlarmFacts['absences'][number][]>()
-  for (const absence of absences) kinds.set(absence.kind, [...(kinds.get(absence.kind) ?? []), absence])
-  const datesOf = (some: AlarmFacts['absences']): readonly Date[] => some.map(({ foundAt }) => foundAt)
+  const stopping = absences.reduce((sum, each) => sum + each.stopping, 0)
+  const stoppingSince = earliest(absences.flatMap((each) => each.stoppingSince ?? []))
   return [
-    ...(stopping.length === 0
+    ...(stopping === 0
       ? []
       : [
           general(
             'sweeps_stopped',
-            `${stopping.length} records were missing at once: nothing is removed until an operator has checked.`,
-            earliest(datesOf(stopping)),
+            `${stopping} records were missing at once: nothing is removed until an operator has checked.`,
+            stoppingSince,
           ),
         ]),
-    ...[...kinds].map(([kind, some]) =>
-      general(
-        'record_missing',
-        `Missing and not deleted: ${some.length} of the kind ${kind}. Their claims are kept.`,
-        earliest(datesOf(some)),
-      ),
+    ...absences.map(({ kind, count, since }) =>
+      general('record_missing', `Missing and not deleted: ${count} of the kind ${kind}. Their claims are kept.`, since),
     ),
   ]
 }
@@ -141,12 +145,23 @@ export function alarmsOf(facts: AlarmFacts): readonly Alarm[] {
     ...found('operation_overdue', facts.overdue),
     ...found('resource_stalled', facts.stalled),
   ]
+  const hidden: Partial<Record<AlarmKind, number>> = {
+    audit_broken: facts.brokenChainCount - facts.brokenChains.length,
+  }
   return ALARM_SEVERITIES.flatMap((severity) =>
-    ALARM_KINDS.flatMap((kind) =>
-      all
-        .filter((alarm) => alarm.kind === kind && alarm.severity === severity)
-        .toSorted((a, b) => timeOf(a) - timeOf(b))
-        .slice(0, ALARMS_OF_KIND_MAXIMUM),
+    ALARM_KINDS.filter((kind) => SEVERITIES[kind] === severity).flatMap((kind) =>
+      bounded(
+        kind,
+        all.filter((alarm) => alarm.kind === kind),
+        hidden[kind] ?? 0,
+      ),
     ),
   )
+}
+
+/** The oldest, and how many more there are. */
+function bounded(kind: AlarmKind, alarms: readonly Alarm[], hidden: number): readonly Alarm[] {
+  const shown = alarms.toSorted((a, b) => timeOf(a) - timeOf(b)).slice(0, ALARMS_OF_KIND_MAXIMUM)
+  const others = alarms.length - shown.length + hidden
+  return others <= 0 ? shown : [...shown, general(kind, `And ${others} more, which are not in this list.`, null)]
 }

@@ -33,6 +33,10 @@ type Group = Common & Callers & Pick<Route, 'path'>
 /** Name in snake_case, as in answers and audit actions, and the view of the noun. */
 type Noun = Group & { readonly noun: string; readonly view: z.ZodType }
 
+/** Refuses members that a group does not have: the compiler infers any literal, and misspelt rights would be none. */
+type Only<Given, Known> = Given & { readonly [Other in Exclude<keyof Given, MemberOf<Known>>]: never }
+type MemberOf<Union> = Union extends unknown ? keyof Union : never
+
 type OwnRights<G> = G extends { readonly staff: unknown }
   ? { readonly staffRole?: StaffRule; readonly access?: OperatorAccess }
   : { readonly permission?: Permission; readonly credentials?: readonly ('token' | 'session')[] }
@@ -137,7 +141,7 @@ const withdrawing = ({ starts }: Common): Common => ({
 })
 
 /** Routes by method; `path` follows the path of the group. A route that starts an operation answers it with 202. */
-export const routesUnder = <const G extends Group>(group: G) => ({
+export const routesUnder = <const G extends Group>(group: Only<G, Group>) => ({
   get: part<G, AnswersOfVerb>(group, 'GET', 'get'),
   post: part<G, AnswersOfVerb>(group, 'POST', 'update'),
   put: part<G, AnswersOfVerb>(group, 'PUT', 'update'),
@@ -147,7 +151,7 @@ export const routesUnder = <const G extends Group>(group: G) => ({
 
 /** Routes of a noun with an `{id}`, and routes below its path by method. Audit actions are `<noun>.create`, `.update`
  *  and `.delete` unless a route names another. */
-export function verbsOf<const N extends Noun>(noun: N) {
+export function verbsOf<const N extends Noun>(noun: Only<N, Noun>) {
   const { noun: name, view } = noun
   const one = z.strictObject({ [name]: view })
   const started = one.extend({ operation: OperationView })

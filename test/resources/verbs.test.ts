@@ -5,14 +5,13 @@ import { z } from 'zod'
 import { PageQuery } from '../../resources/kit/shapes.ts'
 import { routesUnder, verbsOf } from '../../resources/kit/verbs.ts'
 
-const area = 'Things'
 const Thing = z.strictObject({ size: z.int() })
 const summary = 'Do something with a thing'
-const things = verbsOf({ path: '/v1/things', area, noun: 'thing', view: Thing })
+const things = verbsOf({ path: '/v1/things', noun: 'thing', view: Thing })
 
 test('a verb of a noun says where it is, who may call it, what it answers and what is recorded', () => {
   const list = things.list('list_things', { summary })
-  expect(list).toMatchObject({ id: 'list_things', method: 'GET', path: '/v1/things', area, permission: 'read' })
+  expect(list).toMatchObject({ id: 'list_things', method: 'GET', path: '/v1/things', permission: 'read' })
   expect([list.query, list.refuses, list.audit]).toEqual([PageQuery, [400], null])
   expect(things.listWhole('list_things', { summary }).refuses).toEqual([])
 
@@ -48,7 +47,7 @@ test('a route that starts an operation answers that, and is recorded under its k
 })
 
 test('what a route says itself wins over its group, and its group over what follows from its form', () => {
-  const logins = routesUnder({ path: '/v1/logins', area, credentials: ['public'], permission: null, refuses: [503] })
+  const logins = routesUnder({ path: '/v1/logins', credentials: ['public'], permission: null, refuses: [503] })
   const plain = logins.post('log_in', '', { summary, answers: { 204: null } })
   expect([plain.permission, plain.credentials, plain.refuses]).toEqual([null, ['public'], [503]])
   const own = logins.post('log_in', '', { summary, answers: { 204: null }, permission: 'self', refuses: [400] })
@@ -57,7 +56,7 @@ test('what a route says itself wins over its group, and its group over what foll
 
 test('operators need a role of the staff, or the right that the route means in the management cluster', () => {
   const access = { resource: 'things', scope: 'cluster' } as const
-  const group = { path: '/v1/operator/things', area, noun: 'thing', view: Thing, access } as const
+  const group = { path: '/v1/operator/things', noun: 'thing', view: Thing, access } as const
   const nodes = verbsOf({ ...group, staff: { reads: 'any', changes: 'operations' } })
   const rules = [
     nodes.list('list_things', { summary }),
@@ -81,14 +80,22 @@ test('what nobody has decided does not compile', () => {
   // @ts-expect-error: neither an answer nor an operation
   things.post('move_thing', '/{id}/move', { summary })
   // @ts-expect-error: no permission, and no credentials that are enough
-  routesUnder({ path: '/v1/things', area, permission: null })
+  routesUnder({ path: '/v1/things', permission: null })
   // @ts-expect-error: a route cannot drop the permission of its group
   things.read('get_thing', { summary, permission: null })
   // @ts-expect-error: customers have no role of the staff
   things.read('get_thing', { summary, staffRole: 'any' })
-  const operated = routesUnder({ path: '/v1/operator/things', area, staff: 'any' })
+  const operated = routesUnder({ path: '/v1/operator/things', staff: 'any' })
   // @ts-expect-error: operators have no permission of an account
   operated.get('get', '', { summary, permission: 'read', answers: { 200: Thing } })
+  // @ts-expect-error: a group has no such member
+  routesUnder({ path: '/v1/things', permision: 'billing.read' })
+  // @ts-expect-error: a noun has no such member
+  verbsOf({ path: '/v1/things', noun: 'thing', view: Thing, permision: 'billing.read' })
+  // @ts-expect-error: a route has no such member
+  things.read('get_thing', { summary, permision: 'billing.read' })
+  // @ts-expect-error: a route of a group has no such member
+  operated.get('get', '', { summary, permision: 'read', answers: { 200: Thing } })
   // @ts-expect-error: the example is not one of the body
   things.create('create_thing', { summary, body: Thing, example: { size: 'large' } })
 })

@@ -1,6 +1,6 @@
-/** What needs an operator now: from the caches, and two queries. */
-import { listBrokenChains } from '../../../db/audit/index.ts'
-import { listAbsences } from '../../../db/removal/index.ts'
+/** What needs an operator now: from the caches, and three queries. */
+import { countUnverified, listBrokenChains } from '../../../db/audit/index.ts'
+import { countAbsences } from '../../../db/removal/index.ts'
 import { type AlarmFacts, alarmsOf, type Finding, type Subject } from '../../../domain/alarm/rules.ts'
 import { isFinal } from '../../../domain/operations.ts'
 import { type Endpoint, operatorEndpoint } from '../../../kit/http/endpoint.ts'
@@ -33,8 +33,9 @@ function alarmEndpoints(parts: Needs): readonly Endpoint[] {
       })
     })
   const read = async (now: Date): Promise<AlarmFacts> => ({
-    absences: await listAbsences(db),
+    absences: await countAbsences(db),
     brokenChains: await listBrokenChains(db),
+    brokenChainCount: (await countUnverified(db)).brokenAccounts,
     lostNodes: nodes
       .list()
       .filter(({ status }) => LOST_STATES.some((state) => state === status?.state))

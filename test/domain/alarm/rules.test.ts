@@ -12,6 +12,7 @@ import {
 const NOTHING: AlarmFacts = {
   absences: [],
   brokenChains: [],
+  brokenChainCount: 0,
   lostNodes: [],
   pausedArchives: [],
   failingArchives: [],
@@ -51,9 +52,8 @@ describe('alarms', () => {
 
   it('count missing records by kind, and say when they stop sweeps', () => {
     const absences = [
-      { kind: 'Server', foundAt: at(2), stopsSweeps: true },
-      { kind: 'Server', foundAt: at(1), stopsSweeps: false },
-      { kind: 'FloatingIP', foundAt: at(3), stopsSweeps: true },
+      { kind: 'Server', count: 2, since: at(1), stopping: 1, stoppingSince: at(2) },
+      { kind: 'FloatingIP', count: 1, since: at(3), stopping: 1, stoppingSince: at(3) },
     ]
     expect(alarmsOf({ ...NOTHING, absences })).toEqual([
       {
@@ -75,7 +75,9 @@ describe('alarms', () => {
   })
 
   it('name the account whose log is broken', () => {
-    expect(alarmsOf({ ...NOTHING, brokenChains: [{ accountId: 'a', reason: 'entry 3 was changed' }] })).toMatchObject([
+    expect(
+      alarmsOf({ ...NOTHING, brokenChains: [{ accountId: 'a', reason: 'entry 3 was changed' }], brokenChainCount: 1 }),
+    ).toMatchObject([
       {
         kind: 'audit_broken',
         severity: 'critical',
@@ -85,11 +87,20 @@ describe('alarms', () => {
     ])
   })
 
-  it('are bounded, each kind for itself', () => {
+  it('are bounded, each kind for itself, and say how many more there are', () => {
     const stalled = Array.from({ length: ALARMS_OF_KIND_MAXIMUM + 1 }, (_, index) => finding(`s${index}`, at(index)))
     const ids = idsOf({ stalled, overdue: [finding('operation')] })
-    expect(ids).toHaveLength(ALARMS_OF_KIND_MAXIMUM + 1)
+    expect(ids).toHaveLength(ALARMS_OF_KIND_MAXIMUM + 2)
     expect(ids).not.toContain(`resource_stalled s${ALARMS_OF_KIND_MAXIMUM}`)
+    expect(alarmsOf({ ...NOTHING, stalled }).at(-1)).toMatchObject({
+      kind: 'resource_stalled',
+      message: expect.stringMatching(/^And 1 more/),
+    })
+    const brokenChains = [{ accountId: 'a', reason: 'entry 3 was changed' }]
+    expect(alarmsOf({ ...NOTHING, brokenChains, brokenChainCount: 8 }).at(-1)).toMatchObject({
+      kind: 'audit_broken',
+      message: expect.stringMatching(/^And 7 more/),
+    })
   })
 
   it.each(Object.values(ALERT_OF).filter((alert) => alert !== null))('%s is an alert with a section', async (alert) => {
