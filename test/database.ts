@@ -1,6 +1,7 @@
 /** A real PostgreSQL for tests and benchmarks. Of tests nothing is durable; the files of the database tier share one
  *  server, which the tier starts; others start theirs. Every `useDatabase` is a separate database with the newest
  *  schema. */
+import { appendFileSync } from 'node:fs'
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,6 +15,7 @@ import { type Database, openDatabase } from '../db/kit/open.ts'
 import { startPostgres as startEmbedded } from '../embedded/postgres.ts'
 import { systemClock } from '../kit/sys/clock.ts'
 import { silentLog } from '../kit/sys/log.ts'
+import { environment } from '../kit/sys/process.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
 
 const CONNECTIONS_MAXIMUM = 30
@@ -21,6 +23,7 @@ const CONNECTIONS_MAXIMUM = 30
 const CONNECT_MILLISECONDS_MAXIMUM = 120_000
 const BREAK_MILLISECONDS_MAXIMUM = 10_000
 const TEMPLATE = 'template_migrated'
+const STATEMENTS_VARIABLE = 'SVCCLOUD_TEST_STATEMENTS'
 
 export interface TestServer {
   readonly url: string
@@ -46,6 +49,22 @@ declare module 'vitest' {
 
 const databaseAt = (serverUrl: string, name: string): string =>
   Object.assign(new URL(serverUrl), { pathname: `/${name}` }).href
+
+/** Appends each of its statements, as JSON, to the file that the variable names: `test/upgrade/record.ts`. */
+function recorded(db: Database): Database {
+  const file = environment()[STATEMENTS_VARIABLE]
+  if (file === undefined) return db
+  const seen = new Set<string>()
+  return db.withPlugin({
+    transformQuery({ node }) {
+      const { sql } = db.getExecutor().compileQuery(node, { queryId: 'recorded' })
+      if (!seen.has(sql)) appendFileSync(file, `${JSON.stringify(sql)}\n`)
+      seen.add(sql)
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  })
+}
 
 async function run(serverUrl: string, ...statements: readonly string[]): Promise<void> {
   const client = new pg.Client({ connectionString: databaseAt(serverUrl, 'postgres') })
@@ -78,7 +97,7 @@ async function createDatabase(serverUrl: string): Promise<TestDatabase> {
   await noteLook(db, [], systemClock.now())
   return {
     url,
-    db,
+    db: recorded(db),
     async breakConnections() {
       const ended = `pg_terminate_backend(pid, ${BREAK_MILLISECONDS_MAXIMUM})`
       await run(serverUrl, `select ${ended} from pg_stat_activity where datname = '${name}'`)

@@ -396,7 +396,7 @@ export function placeFindings(files: ReadonlySet<string>): Finding[] {
 
 const EXPORT = /^export (?:async )?(?:const|function\*?|interface|type|class) (\w+)/gm
 /** The parts that every controller has, of which `controllers/network` has several, and that of every migration. */
-const SHARED_PARTS = ['Observed', 'plan', 'up']
+const SHARED_PARTS = ['Observed', 'plan', 'up', 'isResumable']
 
 /** The folder in which a name has one meaning: that of a noun, else the layer. */
 function nameScope(file: string): string {

@@ -1,5 +1,5 @@
-/** What waits behind another delivery of its resource, and what is a test: both were told before by other columns, as
- *  processes of the release before still do. */
+/** What waits behind another delivery of its resource, and what is a test. Processes of the release before know
+ *  both from other columns. */
 import { type Kysely, sql } from 'kysely'
 
 export async function up(db: Kysely<unknown>): Promise<void> {

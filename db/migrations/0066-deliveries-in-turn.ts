@@ -1,5 +1,5 @@
-/** What is due is found by webhook, by time, without what waits behind another delivery of its resource. Tests are found
- *  for webhooks that are sent nothing else. What has ended, and what waits for long, is found by time. */
+/** What is due is found by webhook, by time, without what waits behind another delivery of its resource. Tests are
+ *  found for webhooks that are sent nothing else. What has ended, and what waits for long, is found by time. */
 import { type Kysely, sql } from 'kysely'
 import { createIndexes } from '../kit/create-indexes.ts'
 

@@ -8,7 +8,6 @@ import { selectWhere, updateWhere } from '../kit/where.ts'
 
 export {
   type Absence,
-  type AbsencesOfKind,
   acceptAbsences,
   areSweepsStopped,
   countAbsences,

@@ -34,8 +34,8 @@ export interface DueDelivery extends OfWebhook {
   readonly leasedUntil: Date
 }
 
-/** A condition of `delivery` in a query that knows `waiting`: nobody sends it, and nothing of its resource is before it.
- *  Processes of the release before do not say what waits behind another one. */
+/** A condition of `delivery` in a query that knows `waiting`: nobody sends it, and nothing of its resource is before
+ *  it. Processes of the release before do not say what waits behind another one. */
 const isNext = (now: Date) => sql`delivery.account_id = waiting.account_id and delivery.webhook_id = waiting.webhook_id
   and delivery.state = 'pending' and delivery.next_attempt_at <= ${now}
   and (delivery.leased_until is null or delivery.leased_until <= ${now})
@@ -216,7 +216,8 @@ async function wakeAll(queries: Queries, now: Date): Promise<void> {
       select following.account_id, following.webhook_id, following.resource, following.event_id
       from first cross join lateral (
         select account_id, webhook_id, resource, event_id from webhook_delivery
-        where state = 'pending' and (account_id, webhook_id, resource) > (first.account_id, first.webhook_id, first.resource)
+        where state = 'pending'
+          and (account_id, webhook_id, resource) > (first.account_id, first.webhook_id, first.resource)
         order by account_id, webhook_id, resource, number limit 1) following
     ), free as (
       select delivery.account_id, delivery.webhook_id, delivery.event_id from webhook_delivery delivery
@@ -230,7 +231,8 @@ async function wakeAll(queries: Queries, now: Date): Promise<void> {
       and delivery.event_id = free.event_id`.execute(queries)
   // Of processes of the release before.
   await sql`update webhook_delivery delivery set is_test = true from webhook_event event
-    where event.type = ${sql.lit(TEST_EVENT)} and delivery.account_id = event.account_id and delivery.event_id = event.id
+    where event.type = ${sql.lit(TEST_EVENT)}
+      and delivery.account_id = event.account_id and delivery.event_id = event.id
       and delivery.state = 'pending' and not delivery.is_test`.execute(queries)
 }
 

@@ -38,7 +38,8 @@ export const listAlarms = routesUnder({
   description:
     'What the records of the platform show: lost nodes, operations beyond their deadline, resources that do not get ' +
     'on without help, missing records, archives of databases that pause or fail, and audit logs that do not verify. ' +
-    `The most severe first, at most ${ALARMS_OF_KIND_MAXIMUM} of a kind, and then one that says how many more there are. Rates and durations are only in the ` +
+    `The most severe first, at most ${ALARMS_OF_KIND_MAXIMUM} of a kind, and then one that says how many more there ` +
+    'are. Rates and durations are only in the ' +
     'metrics and their alerts.',
   access: { verb: 'list', resource: 'operations', scope: 'cluster' },
   answers: { 200: completeListOf(AlarmView) },

@@ -49,8 +49,9 @@ const audit = routesUnder({ path: '/v1/audit' })
 export const listAuditEntries = audit.get('list_audit_entries', '', {
   summary: 'List audit entries',
   description:
-    'Newest first, 100 per page. Entries are in the order in which they were written; their times are of the clock of ' +
-    'whoever wrote them. `from` and `to` find entries by their times as long as these clocks are within an hour of ' +
+    'Newest first, 100 per page. Entries are in the order in which they were written; their times are of the clock ' +
+    'of whoever wrote them. `from` and `to` find entries by their times as long as these clocks are within an ' +
+    'hour of ' +
     'each other. An export has every entry, whatever its time.',
   query: z.strictObject({
     cursor: Cursor.optional(),

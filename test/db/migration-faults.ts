@@ -67,9 +67,11 @@ const RULES: readonly { readonly fault: string; readonly isFault: (statement: St
   {
     fault: 'takes away what the release before uses',
     isFault: ({ text }) =>
-      /^drop (table|view|function|type)|^alter table .*\b(drop (column|constraint)|rename)\b|\balter column .*\b(type|set not null|drop default)\b/.test(
-        text,
-      ),
+      [
+        /^drop (table|view|function|type)/,
+        /^alter table .*\b(drop (column|constraint)|rename)\b/,
+        /\balter column .*\b(type|set not null|drop default)\b/,
+      ].some((pattern) => pattern.test(text)),
   },
   {
     fault: 'adds a column that rows of the release before do not have: nullable, or with a default',
@@ -104,10 +106,12 @@ const RULES: readonly { readonly fault: string; readonly isFault: (statement: St
 const addedColumns = (text: string): readonly string[] =>
   text.startsWith('alter table ') ? text.split(/(?:,|^alter table \S+) add (?=column )/).slice(1) : []
 
-const tableOf = (text: string): string =>
-  /^(?:alter table (?:only )?|create (?:unique )?index (?:concurrently )?(?:if not exists )?\S+ on |(?:update|delete from|insert into) )(\S+)/.exec(
-    text,
-  )?.[1] ?? ''
+const TABLES = [
+  /^alter table (?:only )?(\S+)/,
+  /^create (?:unique )?index (?:concurrently )?(?:if not exists )?\S+ on (\S+)/,
+  /^(?:update|delete from|insert into) (\S+)/,
+]
+const tableOf = (text: string): string => TABLES.flatMap((pattern) => pattern.exec(text)?.[1] ?? []).at(0) ?? ''
 
 /** What is wrong with the migration, each with its statement. */
 export async function faultsOf(migration: Migration): Promise<readonly string[]> {
