@@ -168,6 +168,10 @@ export async function redeemCoupon(
   }
 }
 
+/** Of an account: more than anybody is shown. */
+const ATTEMPTS_MAXIMUM = 100
+
+/** Records the attempt instead of the oldest ones. */
 async function recordAttempt(
   queries: Queries,
   attempt: {
@@ -188,6 +192,11 @@ async function recordAttempt(
       outcome: attempt.outcome,
     })
     .execute()
+  const old = selectWhere(queries, 'coupon_attempt', { account_id: attempt.accountId })
+    .select('id')
+    .orderBy('at', 'desc')
+    .offset(ATTEMPTS_MAXIMUM)
+  await queries.deleteFrom('coupon_attempt').where('id', 'in', old).execute()
 }
 
 /** The last attempts, newest first. */
