@@ -602,7 +602,7 @@ class Archivist:
         self.is_read = False
         self.report = None
         # Held while archiving is paused or goes on, and while it is said what is archived.
-        self.gate = threading.Lock()
+        self.gate = threading.RLock()
         # Its record; none while every segment is archived.
         self.pause = None
         # When resuming was tried, and why it came to nothing; when room was made; whether the disk has WAL to give back.
@@ -895,11 +895,13 @@ class Archivist:
         with self.gate:
             if self.pause is None:
                 self.record_pause(now)
-        self.skip(now)
+            self.skip(now)
 
     def record_pause(self, now):
         reason = "archive_full" if self.is_full() else "storage_nearly_full"
-        reached = (self.report or machine.read_json(ARCHIVED) or {}).get("latestAt")
+        # Moments may have been confirmed since the last report.
+        known = self.contents() if self.is_read else self.report or machine.read_json(ARCHIVED) or {}
+        reached = known.get("latestAt")
         pause = {"since": iso(now), "from": reached, "reason": reason}
         keep_json(PAUSE, pause)
         self.pause = pause
