@@ -56,10 +56,12 @@ export function useRead<Id extends OperationId>(
   input: Pick<Call<Id>, 'path' | 'query'> = {},
   { isOn = true, isBusy, isAlwaysStale }: ReadOptions = {},
 ): UseQueryResult<Answer<Id>> {
+  // a hook: called whatever else is so
+  const isLost = sessionLost.use()
   return useQuery({
     queryKey: keyOf(id, input),
     queryFn: async ({ signal }) => (await call(id, { ...input, signal })) ?? null,
-    enabled: isOn && !sessionLost.use(),
+    enabled: isOn && !isLost,
     refetchInterval: () => intervalOf(isBusy),
     ...(isAlwaysStale === true ? { staleTime: 0, refetchOnWindowFocus: true } : {}),
   }) as UseQueryResult<Answer<Id>> // an empty answer is null, which nobody reads
@@ -79,6 +81,8 @@ export function useList<Id extends ListId>(
   { isOn = true, isBusy }: ReadOptions = {},
 ): UseInfiniteQueryResult<InfiniteData<ListPart<ItemOf<Id>>>> {
   const { isPaged = false } = ruleOf(id)
+  // a hook: called whatever else is so
+  const isLost = sessionLost.use()
   return useInfiniteQuery({
     queryKey: keyOf(id, query),
     queryFn: async ({ pageParam, signal }) => {
@@ -90,7 +94,7 @@ export function useList<Id extends ListId>(
     },
     initialPageParam: '',
     getNextPageParam: ({ next_cursor: cursor }) => cursor ?? undefined,
-    enabled: isOn && !sessionLost.use(),
+    enabled: isOn && !isLost,
     refetchInterval: () => intervalOf(isBusy),
   })
 }

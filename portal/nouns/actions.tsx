@@ -40,6 +40,9 @@ export function whyOf(action: ActionOf<Thing>, item: Thing): string | undefined 
 const isDeletionOfNew = ({ operation }: ActionOf<Thing>, kind: string): boolean =>
   operation === 'delete_server' && kind === 'server.create'
 
+/** It has a dialog. */
+const isAsked = ({ confirm, form }: ActionOf<Thing>): boolean => confirm !== undefined || form !== undefined
+
 interface Started {
   readonly action: ActionOf<Thing>
   readonly items: readonly Thing[]
@@ -65,7 +68,7 @@ export function useActions(noun: Noun, onDone: (done: ReadonlySet<string>) => vo
     onDone(done)
   }
   const start = (action: ActionOf<Thing>, items: readonly Thing[]): void => {
-    if (action.confirm !== undefined || action.form !== undefined) setStarted({ action, items })
+    if (isAsked(action)) setStarted({ action, items })
     else void runAll(noun, action, items, {}).then(finish)
   }
   const entriesFor = (item: Thing, actions: readonly ActionOf<Thing>[] = allowed): readonly MenuEntry[] =>
@@ -124,7 +127,9 @@ export async function runAll(
       }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
-  tellResult(noun, action, items, refusals)
+  // a dialog stays open with the refusal
+  const isShown = items.length === 1 && isAsked(action)
+  if (refusals.length === 0 || !isShown) tellResult(noun, action, items, refusals)
   await readAgain(noun.list, noun.read ?? noun.list, portal().operationList, ...(noun.reads ?? []))
   return { done, refusals, shown: items.flatMap(({ id }) => found.get(id) ?? []) }
 }
