@@ -48,6 +48,10 @@ export function operatorRouterOf() {
           lazyRouteComponent(() => import('./pages/alarms.tsx'), 'AlarmsPage'),
         ),
         page(
+          '/alarms/$type/$id',
+          lazyRouteComponent(() => import('./pages/subject.tsx'), 'SubjectPage'),
+        ),
+        page(
           '/billing',
           lazyRouteComponent(() => import('./pages/billing.tsx'), 'BillingPage'),
         ),

@@ -355,10 +355,16 @@ export const idleFactsOf = (stored: Stored<Operable['spec'], Operable['status']>
 }
 
 export const WAIT_SECONDS_MAXIMUM = 30
-/** Filters by what an operation does and by its outcome. */
+/** Filters by what an operation does, to which resource, and by its outcome. */
 export const OperationFilters = {
   kind: repeated(z.enum(OPERATION_KINDS)),
   status: repeated(z.enum(OPERATION_STATUSES)),
+  resource: z
+    .string()
+    .max(300)
+    .regex(/^[a-z_]+:./, 'must be a type and an id, as in server:<id>')
+    .optional()
+    .describe('Returns only operations of one resource, given as type and id, as in server:<id>.'),
   ...Period,
 } as const
 
@@ -375,12 +381,6 @@ export const listOperations = route({
     limit: Limit,
     id: repeated(Id),
     ...OperationFilters,
-    resource: z
-      .string()
-      .max(300)
-      .regex(/^[a-z_]+:./, 'must be a type and an id, as in server:<id>')
-      .optional()
-      .describe('Returns only operations of one resource, given as type and id, as in server:<id>.'),
   }),
   answers: { 200: pageOf(OperationView) },
   refuses: [400],

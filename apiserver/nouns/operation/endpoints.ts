@@ -30,6 +30,7 @@ import {
   type OperationObject,
   operationPlace,
   periodOf,
+  targetOf,
   withActorNames,
   withProgress,
 } from './views.ts'
@@ -173,11 +174,9 @@ async function list(
 ): Promise<Answer> {
   const {
     caller: { accountId },
-    query: { id: ids, resource },
+    query: { id: ids },
   } = call
-  const [targetType, targetId] = resource === undefined ? [] : splitOnce(resource)
-  const target = targetType === undefined || targetId === undefined ? undefined : { type: targetType, id: targetId }
-  const filter = { ...periodOf(call.query), ids, target }
+  const filter = { ...periodOf(call.query), ids, target: targetOf(call.query) }
   const isWanted = (operation: OperationObject) => !isHiddenTarget(operation.spec.target) && isListed(operation, filter)
   const page = await readPageByTime(
     cursors,
@@ -193,8 +192,3 @@ async function list(
   )
   return answerOf(page)
 }
-
-const splitOnce = (text: string): [string, string] => [
-  text.slice(0, text.indexOf(':')),
-  text.slice(text.indexOf(':') + 1),
-]

@@ -33,6 +33,7 @@ import {
   ofObject,
   operationPlace,
   periodOf,
+  targetOf,
   withProgress,
 } from './views.ts'
 import { changeAsOperator } from '../../kit/change/operator-change.ts'
@@ -188,7 +189,7 @@ async function list(
   const filter: OperationFilter = {
     ...filters,
     before,
-    target: node === undefined ? undefined : { type: 'node', id: node },
+    target: node === undefined ? targetOf(call.query) : { type: 'node', id: node },
   }
   const page = await readPageByTime(
     cursors,

@@ -29,6 +29,7 @@ export const operationPlace = (view: Pick<OperationView, 'created_at' | 'id'>): 
 interface OperationQuery {
   readonly kind?: readonly string[] | undefined
   readonly status?: readonly string[] | undefined
+  readonly resource?: string | undefined
   readonly from?: string | undefined
   readonly to?: string | undefined
 }
@@ -40,6 +41,12 @@ export const periodOf = ({ from, to }: OperationQuery): Pick<OperationFilter, 'f
   from: instant(from),
   before: instant(to),
 })
+
+/** The resource whose operations a query asks for: its type and its id. */
+export function targetOf({ resource = '' }: OperationQuery): OperationFilter['target'] {
+  const [type, ...rest] = resource.split(':')
+  return type === undefined || rest.length === 0 ? undefined : { type, id: rest.join(':') }
+}
 
 /** Whether a query asks for an operation, by what no index finds; undefined when it asks for all. */
 export const matchesOf = ({ kind, status }: OperationQuery) =>

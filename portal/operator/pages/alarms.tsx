@@ -16,9 +16,13 @@ export const AlarmsPage = (): ReactNode => (
   </Page>
 )
 
-const LOOKS = { critical: 'bad', warning: 'busy' } as const
+export const ALARM_LOOKS = { critical: 'bad', warning: 'busy' } as const
 
 type Row = Alarm & { readonly id: string }
+
+/** The page of what an alarm is about; that of all alarms for what is about more than one resource. */
+const hrefOf = ({ resource }: Alarm): string =>
+  resource === null ? '/alarms' : `/alarms/${resource.type}/${encodeURIComponent(resource.id)}`
 
 const columns = (): readonly Column<Row>[] => {
   const texts = o().alarms
@@ -26,7 +30,7 @@ const columns = (): readonly Column<Row>[] => {
     {
       id: 'kind',
       name: texts.what,
-      cell: ({ kind, severity }) => <State look={LOOKS[severity]}>{texts.kinds[kind]}</State>,
+      cell: ({ kind, severity }) => <State look={ALARM_LOOKS[severity]}>{texts.kinds[kind]}</State>,
     },
     {
       id: 'resource',
@@ -57,6 +61,12 @@ export function Alarms({ limit }: { readonly limit?: number }): ReactNode {
       <State look="good">{o().alarms.none}</State>
     </Panel>
   ) : (
-    <Table label={o().alarms.title} items={rows} columns={columns()} foot={<Soft>{o().alarms.prometheus}</Soft>} />
+    <Table
+      label={o().alarms.title}
+      items={rows}
+      columns={columns()}
+      hrefOf={hrefOf}
+      foot={<Soft>{o().alarms.prometheus}</Soft>}
+    />
   )
 }

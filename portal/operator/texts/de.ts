@@ -321,6 +321,9 @@ export const operatorGerman: OperatorTexts = {
     since: 'Seit',
     alert: 'Alarm in Prometheus',
     prometheus: 'Raten und Dauern beurteilt nur Prometheus: Dessen Alarme stehen nicht hier.',
+    wrong: 'Was nicht stimmt',
+    fine: 'Hier stimmt jetzt alles.',
+    history: 'Was damit geschehen ist',
     kinds: {
       sweeps_stopped: 'Aufräumen ist angehalten',
       audit_broken: 'Audit-Log ist nicht lückenlos',

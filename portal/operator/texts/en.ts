@@ -302,6 +302,9 @@ export const operatorEnglish = {
     since: 'Since',
     alert: 'Alert in Prometheus',
     prometheus: 'Rates and durations are judged by Prometheus alone: its alerts are not here.',
+    wrong: 'What is wrong',
+    fine: 'Nothing is wrong with it now.',
+    history: 'What has happened to it',
     kinds: {
       sweeps_stopped: 'Sweeps are stopped',
       audit_broken: 'Audit log does not verify',

@@ -46,7 +46,8 @@ function Migration({ progress }: { readonly progress: MigrationProgress }): Reac
   )
 }
 
-function Events({ item }: OperationProps): ReactNode {
+/** What has happened in it, the oldest first. */
+export function Events({ item }: OperationProps): ReactNode {
   const events = (item.events ?? []).map((event, at) => ({ ...event, id: String(at) }))
   if (events.length === 0) return null
   const texts = o().operation

@@ -547,6 +547,8 @@ describe('operations of operators', () => {
       node_id: name,
     })
     expect((await olga('GET', `/operations?node_id=${name}&status=failed`)).body['items']).toMatchObject([{ id }])
+    expect((await olga('GET', `/operations?resource=node:${name}`)).body['items']).toMatchObject([{ id }])
+    expect((await olga('GET', `/operations?resource=server:${name}`)).body['items']).toEqual([])
     const again = await olga('POST', `/operations/${id}/retry`)
     expect(again.body['operation']).toMatchObject({ kind: 'node.drain', status: 'pending' })
     const { spec } = (await storedNode(name))!
