@@ -19,14 +19,16 @@ declare module 'vitest' {
   }
 }
 
+const NODES = 'eu-1a=2,eu-1b=2,eu-1c=2'
+
 export async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   const data = await mkdtemp(join(tmpdir(), 'svccloud-portal-'))
   const browser = await launchServer()
   try {
     const product = await Product.start({
       data,
-      // Servers of one zone move when a test drains a node there; all other tests use the other zone.
-      flags: ['--hypervisor', 'simulated', '--network', 'user', '--fake-payments', '--nodes', 'eu-1a=2,eu-1b=2'],
+      // Nodes of the last zone are drained and lost by one test file; all other files use the other zones.
+      flags: ['--hypervisor', 'simulated', '--network', 'user', '--fake-payments', '--nodes', NODES],
       // Each account comes from another address, so that the rates of addresses are not shared.
       environment: { SVCCLOUD_TRUSTED_PROXIES: '127.0.0.1' },
       hasPortal: true,

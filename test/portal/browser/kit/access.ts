@@ -10,7 +10,11 @@ const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-pra
 interface Violation {
   readonly id: string
   readonly help: string
-  readonly nodes: readonly { readonly target: readonly unknown[]; readonly failureSummary?: string }[]
+  readonly nodes: readonly {
+    readonly target: readonly unknown[]
+    readonly html?: string
+    readonly failureSummary?: string
+  }[]
 }
 
 const withDebugger = async <Result>(page: Page, work: (session: CDPSession) => Promise<Result>): Promise<Result> => {
@@ -22,18 +26,21 @@ const withDebugger = async <Result>(page: Page, work: (session: CDPSession) => P
   }
 }
 
-/** What fades in has another contrast meanwhile. Spinners never end. */
-const ENDED_ANIMATIONS = `Promise.all(document.getAnimations()
-  .filter((each) => each.effect?.getComputedTiming().iterations !== Infinity)
-  .map((each) => each.finished.catch(() => {}))).then(() => {})`
+/** What fades in has another contrast meanwhile. Spinners never end; the others are at their end at once, because one
+ *  that draws no frames never comes there. */
+const END_ANIMATIONS = `for (const each of document.getAnimations())
+  if (each.effect?.getComputedTiming().iterations !== Infinity) each.finish()`
+
+/** What react-aria has said to screen readers: for some seconds it names elements that may be gone since. */
+const ANNOUNCED = '[data-live-announcer]'
 
 /** What axe finds (WCAG 2.2 AA and its best practices) on the page or in a part of it, a line each; empty is good. Its
  *  script comes through the debugger, because the policy of the page refuses it. */
 export const accessFaults = (page: Page, part = ''): Promise<readonly string[]> =>
   withDebugger(page, async (session) => {
-    await session.send('Runtime.evaluate', { expression: ENDED_ANIMATIONS, awaitPromise: true })
+    await session.send('Runtime.evaluate', { expression: END_ANIMATIONS })
     await session.send('Runtime.evaluate', { expression: AXE })
-    const context = part === '' ? 'document' : JSON.stringify(part)
+    const context = part === '' ? `{ exclude: '${ANNOUNCED}' }` : JSON.stringify(part)
     const expression = `axe.run(${context}, { runOnly: ${JSON.stringify(RULES)} }).then(({ violations }) => violations)`
     const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
       expression,
@@ -43,7 +50,10 @@ export const accessFaults = (page: Page, part = ''): Promise<readonly string[]> 
     if (exceptionDetails !== undefined) throw new Error(`axe failed: ${JSON.stringify(exceptionDetails)}`)
     // as axe documents it
     return (result.value as readonly Violation[]).flatMap(({ id, help, nodes }) =>
-      nodes.map(({ target, failureSummary = '' }) => `${id} (${help}) at ${target.join(' ')}: ${failureSummary}`),
+      nodes.map(
+        ({ target, html = '', failureSummary = '' }) =>
+          `${id} (${help}) at ${target.join(' ')} (${html.slice(0, 200)}): ${failureSummary}`,
+      ),
     )
   })
 
@@ -86,3 +96,22 @@ const OVERFLOW = `(() => {
 
 /** Elements that are wider than the page, which then scrolls sideways; empty is good. */
 export const overflow = (page: Page): Promise<readonly string[]> => page.evaluate<readonly string[]>(OVERFLOW)
+
+const SIZES = [320, 768, 1360] as const
+
+/** Looks at a page as it is now, without loading it again: axe in both themes, and its width in windows from a small
+ *  phone to a notebook. A line for each fault; empty is good. */
+export async function faultsInEveryView(page: Page): Promise<readonly string[]> {
+  const before = page.viewportSize()
+  const faults: string[] = []
+  for (const theme of ['dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme: theme })
+    faults.push(...(await accessFaults(page)).map((fault) => `${theme}: ${fault}`))
+  }
+  for (const width of SIZES) {
+    await page.setViewportSize({ width, height: before?.height ?? 900 })
+    faults.push(...(await overflow(page)).map((fault) => `${width} px: ${fault}`))
+  }
+  if (before !== null) await page.setViewportSize(before)
+  return faults
+}
