@@ -15,7 +15,6 @@ import { Loading, Panel, Soft } from '../ui/layout.tsx'
 import { ProblemView } from '../ui/problem.tsx'
 import { Bar, type Look, State } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
-import { labelOf } from './fields.tsx'
 import { hrefOf, type Thing } from './noun.ts'
 import { send } from './reads.ts'
 import { nounNamed } from './registry.ts'
@@ -128,13 +127,13 @@ export function Operations({ query, limit = ROWS_MAXIMUM, none, isBusy = false }
       {...(noun === undefined ? {} : { hrefOf: (each: Operation) => hrefOf(noun, each) })}
       columns={[
         { id: 'what', name: texts.what, cell: (each) => kindText(each.kind) },
-        // where operations have pages, they are those of everything
-        ...(noun === undefined
+        // of one resource, all rows would say the same
+        ...(query.resource !== undefined
           ? []
           : [
               {
                 id: 'resource',
-                name: labelOf('resource'),
+                name: t().audit.resource,
                 cell: (each: Operation) => <Value field="resource" value={each.resource} />,
               },
             ]),

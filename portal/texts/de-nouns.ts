@@ -312,6 +312,7 @@ export const germanChoices: typeof choices = {
   notStopped: (state) => `Der Server muss gestoppt sein. Zustand jetzt: ${state}.`,
   notStarted: (state) => `Der Server muss gestartet sein. Zustand jetzt: ${state}.`,
   isAttached: 'Der Speicher hängt an einem Server. Hängen Sie ihn zuerst ab.',
+  hasSnapshots: 'Hat Snapshots. Löschen Sie diese zuerst.',
   notAttached: 'Der Speicher hängt an keinem Server.',
   isBoot: 'Es ist der Startspeicher des Servers.',
   notOnline: (state) => `Nur im Zustand „online“ möglich. Zustand jetzt: ${state}.`,

@@ -317,6 +317,7 @@ export const choices = {
   notStopped: (state: string) => `It has to be stopped; it is ${state}.`,
   notStarted: (state: string) => `It has to be started; it is ${state}.`,
   isAttached: 'It is attached to a server. Detach it first.',
+  hasSnapshots: 'It has snapshots. Delete them first.',
   notAttached: 'It is not attached to a server.',
   isBoot: 'It is the boot disk of its server.',
   notOnline: (state: string) => `It has to be online; it is ${state}.`,

@@ -73,7 +73,8 @@ export const storage = noun({
     { operation: 'create_backup', why: notOnline, form: [{ name: 'title' }] },
     {
       operation: 'delete_storage',
-      why: ({ server_id: server }) => (server === null ? undefined : t().choices.isAttached),
+      why: ({ server_id: server, snapshot_count: snapshots }) =>
+        server !== null ? t().choices.isAttached : snapshots > 0 ? t().choices.hasSnapshots : undefined,
       confirm: {
         type: ({ title, id }) => title || id,
         goes: ({ size_gibibytes: size }) => [t().choices.goesDisk(gibibytes(size))],

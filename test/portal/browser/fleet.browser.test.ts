@@ -1,5 +1,5 @@
-/** What an operator on call does: nodes that are closed, emptied and lost, resources that are stuck, and what waits. The
- *  nodes are those of a zone that no other file uses. */
+/** What an operator on call does: nodes that are closed, emptied and lost, resources that are stuck, and what waits.
+ *  The nodes are those of a zone that no other file uses. */
 import type { Page } from 'playwright-core'
 import { afterEach, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { faultsInEveryView } from './kit/access.ts'
@@ -182,7 +182,7 @@ describe('a node', () => {
     const page = await portal.page({ as: operator, allows: [/status of 409 .*\/fence$/] })
     await open(page, `/nodes/${FIRST}`)
     await page.getByText('Its BMC powers it off, and reports that it is off.').waitFor()
-    // whoever forgets that it still answers is told
+    // a node that still answers is not fenced by mistake
     await choose(page, 'Fence')
     const dialog = page.getByRole('alertdialog', { name: `Fence ${FIRST}?` })
     const evidence = async (): Promise<void> => {

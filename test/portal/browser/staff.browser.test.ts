@@ -1,5 +1,5 @@
-/** What staff do for customers: they find an account, suspend it and grant credit, issue coupons, enter it with consent,
- *  raise quotas, and give out networks of addresses. Each is refused what the rules refuse. */
+/** What staff do for customers: they find an account, suspend it and grant credit, issue coupons, enter it with
+ *  consent, raise quotas, and give out networks of addresses. Each is refused what the rules refuse. */
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, inject, it } from 'vitest'
