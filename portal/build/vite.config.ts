@@ -40,8 +40,26 @@ const DATA = [
 /** Modules of the packages, or of scopes of packages. */
 const chunkOf = (packages: readonly string[]): RegExp => new RegExp(`node_modules/(${packages.join('|')})/`)
 
-/** Parts that no list needs: codes for cameras, charts, notes of fields, and forms with their dry runs and commands. */
-const OF_FEW = ['ask', 'chart', 'dry-run', 'manifest', 'notes', 'qr', 'secret', 'snippet']
+/** Parts that no list needs: codes for cameras, charts, notes of fields, secrets, files, the palette, and forms with
+ *  their dry runs and commands. */
+const OF_FEW = [
+  'ask',
+  'chart',
+  'dry-run',
+  'export',
+  'manifest',
+  'notes',
+  'once',
+  'palette',
+  'qr',
+  'recovery-codes',
+  'request-key',
+  'save-file',
+  'second-factor',
+  'secret',
+  'snippet',
+  'unread',
+]
 /** The other parts of the portal that belong to no noun, and icons: a few lines each. */
 const SHARED = new RegExp(
   `portal/(?:(?:api|pages|shell|texts|ui)/|nouns/(?=[^/]+$))(?!(?:${OF_FEW.join('|')})\\.)|lucide-react/`,

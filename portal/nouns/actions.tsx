@@ -1,5 +1,5 @@
 /** Actions of nouns: why they are off, what is asked before, and one result for each item. */
-import { type ReactNode, useState } from 'react'
+import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { cache, keyOf, readAgain } from '../api/cache.ts'
 import type { OperationId } from '../api/operations.ts'
 import { portal, ruleOf } from '../api/portal.ts'
@@ -14,11 +14,13 @@ import type { MenuEntry } from '../ui/menu.tsx'
 import { Fields } from './fields.tsx'
 import { bodyOf, changesOf, faultsOf, useBodies, useForm } from './form.ts'
 import { type ActionOf, type Noun, operationOf, type Thing } from './noun.ts'
-import { Once } from './once.tsx'
 import { pathTo, type Reply, sendOnce } from './reads.ts'
 import { type Shown, shownIn } from './secrets.ts'
 
 const AT_ONCE = 4
+
+// few actions show a secret, and every list has actions
+const Once = lazy(async () => ({ default: (await import('./once.tsx')).Once }))
 
 /** Why the action is not possible on the item now; undefined when it is. */
 export function whyOf(action: ActionOf<Thing>, item: Thing): string | undefined {
@@ -82,7 +84,9 @@ export function useActions(noun: Noun, onDone: (done: ReadonlySet<string>) => vo
     }))
   const dialog =
     shown.length > 0 ? (
-      <Once shown={shown} rotate={noun.rotate} isReadable={noun.secret !== undefined} onClose={() => setShown([])} />
+      <Suspense>
+        <Once shown={shown} rotate={noun.rotate} isReadable={noun.secret !== undefined} onClose={() => setShown([])} />
+      </Suspense>
     ) : started === undefined ? null : (
       <ActionDialog
         noun={noun}

@@ -10,8 +10,7 @@ import { t } from '../texts/index.ts'
 import { ButtonLink } from '../ui/button.tsx'
 import { Note } from '../ui/state.tsx'
 import { Outside } from './outside.tsx'
-import { SecondFactor } from './second-factor.tsx'
-import { SignIn } from './sign-in.tsx'
+import { LazySecondFactor, SignIn } from './sign-in.tsx'
 
 const parameter = (name: string): string | undefined => new URLSearchParams(location.search).get(name) ?? undefined
 
@@ -61,7 +60,7 @@ export function LoginFactorPage(): ReactNode {
           </ButtonLink>
         </>
       ) : (
-        <SecondFactor
+        <LazySecondFactor
           challenge={found.challenge}
           step={found.step === 'enroll' ? 'enroll' : 'verify'}
           onDone={(session) => enter(session.return_to)}

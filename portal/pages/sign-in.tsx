@@ -1,5 +1,5 @@
 /** Signing in: password or provider, then the second factor, or its set-up. */
-import { type ReactNode, useState } from 'react'
+import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { Link as AriaLink } from 'react-aria-components'
 import type { SecondFactorStep } from '../../client/schema.ts'
 import { defined } from '../../domain/defined.ts'
@@ -8,9 +8,12 @@ import { call } from '../api/client.ts'
 import { t } from '../texts/index.ts'
 import { Button } from '../ui/button.tsx'
 import { Checkbox, PasswordField, TextField } from '../ui/field.tsx'
+import { Loading } from '../ui/layout.tsx'
 import { ProblemView } from '../ui/problem.tsx'
-import { SecondFactor } from './second-factor.tsx'
 import { useSubmission } from './submission.ts'
+
+// the sheet over every page has a sign-in, which most people finish with a password
+export const LazySecondFactor = lazy(async () => ({ default: (await import('./second-factor.tsx')).SecondFactor }))
 
 export interface SignInProps {
   /** Where an identity provider's sign-in continues, if there was one. */
@@ -25,12 +28,14 @@ export function SignIn({ onDone, email = '', isSheet = false, returnTo }: SignIn
   const [step, setStep] = useState<SecondFactorStep>()
   if (step !== undefined)
     return (
-      <SecondFactor
-        challenge={step.challenge}
-        step={step.mfa_step}
-        onDone={(session) => onDone(session.return_to)}
-        onExpired={() => setStep(undefined)}
-      />
+      <Suspense fallback={<Loading />}>
+        <LazySecondFactor
+          challenge={step.challenge}
+          step={step.mfa_step}
+          onDone={(session) => onDone(session.return_to)}
+          onExpired={() => setStep(undefined)}
+        />
+      </Suspense>
     )
   return (
     <>

@@ -1,5 +1,5 @@
 /** Sending a small form: busy, refused, done. */
-import { type FormEvent, useState } from 'react'
+import { type FormEvent, useEffect, useRef, useState } from 'react'
 import { Refusal } from '../api/refusal.ts'
 import { focusFirstFault } from '../ui/faults.ts'
 
@@ -12,7 +12,10 @@ export interface Submission {
 export function useSubmission(send: () => Promise<void>): Submission {
   const [isBusy, setBusy] = useState(false)
   const [refusal, setRefusal] = useState<Refusal>()
-  const run = async (form: HTMLElement): Promise<void> => {
+  const form = useRef<HTMLElement>(undefined)
+  // once the fields say what is wrong
+  useEffect(() => void (refusal === undefined || focusFirstFault(form.current)), [refusal])
+  const run = async (): Promise<void> => {
     setBusy(true)
     setRefusal(undefined)
     try {
@@ -20,8 +23,6 @@ export function useSubmission(send: () => Promise<void>): Submission {
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       setRefusal(error)
-      // once the fields say what is wrong
-      requestAnimationFrame(() => void focusFirstFault(form))
     } finally {
       setBusy(false)
     }
@@ -31,8 +32,8 @@ export function useSubmission(send: () => Promise<void>): Submission {
     refusal,
     onSubmit: (event) => {
       event.preventDefault()
-      const { currentTarget: form } = event
-      if (!isBusy && form instanceof HTMLElement) void run(form)
+      if (event.currentTarget instanceof HTMLElement) form.current = event.currentTarget
+      if (!isBusy) void run()
     },
   }
 }

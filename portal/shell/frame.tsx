@@ -2,18 +2,24 @@
 import './frame.css'
 import { Outlet, useLocation } from '@tanstack/react-router'
 import { LayoutDashboard, Menu as MenuIcon, Search } from 'lucide-react'
-import { type ComponentType, type ReactNode, useEffect, useState } from 'react'
+import { type ComponentType, lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
 import { Button as AriaButton, Dialog, Link as AriaLink, Modal, ModalOverlay } from 'react-aria-components'
 import { liveState } from '../api/live.ts'
 import { useMay } from '../api/session.ts'
 import type { Area, Noun } from '../nouns/noun.ts'
 import { allNouns } from '../nouns/registry.ts'
+import { after } from '../system.ts'
 import { nounTexts, t } from '../texts/index.ts'
 import { Button, Hint } from '../ui/button.tsx'
 import { BrandLink, BrandLinks } from './brand.tsx'
 import { KeyHelp } from './key-help.tsx'
 import type { Place } from './keys.ts'
-import { Palette, type PaletteProps } from './palette.tsx'
+import type { PaletteProps } from './palette.tsx'
+
+/** Not needed for the first page: it comes soon after, before somebody types in it. */
+const loadPalette = async () => ({ default: (await import('./palette.tsx')).Palette })
+const Palette = lazy(loadPalette)
+const SOON_MILLISECONDS = 1_000
 
 export interface NavigationItem {
   readonly href: string
@@ -55,6 +61,8 @@ export function Frame({ parts }: { readonly parts: FrameParts }): ReactNode {
     document.addEventListener('keydown', listen)
     return () => document.removeEventListener('keydown', listen)
   }, [])
+  // one that does not come is asked for again when it is opened
+  useEffect(() => after(SOON_MILLISECONDS, () => void loadPalette().catch(() => undefined)), [])
   const { pathname } = useLocation()
   return (
     <>
@@ -71,7 +79,11 @@ export function Frame({ parts }: { readonly parts: FrameParts }): ReactNode {
           </main>
         </div>
       </div>
-      {isPaletteOpen ? <Palette close={() => setPaletteOpen(false)} useMore={parts.usePaletteMore} /> : null}
+      {isPaletteOpen ? (
+        <Suspense>
+          <Palette close={() => setPaletteOpen(false)} useMore={parts.usePaletteMore} />
+        </Suspense>
+      ) : null}
       <KeyHelp openPalette={() => setPaletteOpen(true)} places={parts.usePlaces()} />
       <parts.SignInSheet />
     </>

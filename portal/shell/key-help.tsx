@@ -1,10 +1,10 @@
-/** The list of keys, and the keys that work on every page. */
-import { type ReactNode, useState } from 'react'
-import { t } from '../texts/index.ts'
-import { Dialog } from '../ui/dialog.tsx'
-import { Switch } from '../ui/field.tsx'
+/** The keys that work on every page, and the list of them. */
+import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { useGo } from './go.ts'
-import { areKeysOn, type Place, setKeysOn, useKeys, usePlaces } from './keys.ts'
+import { type Place, useKeys, usePlaces } from './keys.ts'
+
+// few people open it, and it is on every page
+const KeyList = lazy(async () => ({ default: (await import('./key-list.tsx')).KeyList }))
 
 export interface KeyHelpProps {
   readonly openPalette: () => void
@@ -13,46 +13,11 @@ export interface KeyHelpProps {
 
 export function KeyHelp({ openPalette, places }: KeyHelpProps): ReactNode {
   const [isOpen, setOpen] = useState(false)
-  const [isOn, setOn] = useState(areKeysOn())
   usePlaces(places, useGo())
   useKeys({ '?': () => setOpen(true), '/': openPalette })
-  if (!isOpen) return null
-  const keys: readonly (readonly [string, string])[] = [
-    ['Ctrl K', t().keys.palette],
-    ['/', t().keys.palette],
-    ['?', t().keys.help],
-    ['c', t().keys.create],
-    ['j k', t().keys.move],
-    ['x', t().keys.select],
-    ['e', t().keys.menu],
-    ['f', t().keys.filter],
-    ...places.map(({ letter, name }) => [`g ${letter}`, name] as const),
-  ]
-  return (
-    <Dialog title={t().keys.title} onClose={() => setOpen(false)}>
-      <dl className="key-list">
-        {keys.map(([key, text]) => (
-          <KeyLine key={key} name={key} text={text} />
-        ))}
-      </dl>
-      <Switch
-        label={t().keys.single}
-        note={t().keys.singleNote}
-        isOn={isOn}
-        onChange={(next) => {
-          setKeysOn(next)
-          setOn(next)
-        }}
-      />
-    </Dialog>
-  )
+  return isOpen ? (
+    <Suspense>
+      <KeyList places={places} onClose={() => setOpen(false)} />
+    </Suspense>
+  ) : null
 }
-
-const KeyLine = ({ name, text }: { readonly name: string; readonly text: string }): ReactNode => (
-  <>
-    <dt>
-      <kbd>{name}</kbd>
-    </dt>
-    <dd>{text}</dd>
-  </>
-)

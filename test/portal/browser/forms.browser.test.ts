@@ -45,6 +45,32 @@ describe('a form', () => {
     await expect.poll(() => focused(page)).toMatch(/^textbox "New limit/)
   })
 
+  it('for several webhooks keeps those that were refused, and shows the secrets of the others', async () => {
+    const person = await portal.signUp()
+    for (const name of ['first', 'second']) {
+      const body = { url: `https://hooks.example.com/${name}`, events: ['*'], name }
+      expect((await person.customer.request('POST', '/v1/account/webhooks', body)).status).toBe(201)
+    }
+    const page = await portal.page({ as: person, allows: [/status of 409 /] })
+    await open(page, '/webhooks')
+    const rotations: string[] = []
+    await page.route(/\/v1\/account\/webhooks\/[^/]+\/rotate/, async (route) => {
+      rotations.push(route.request().url())
+      if (rotations.length > 1) return await route.continue()
+      await route.fulfill({ status: 409, json: { status: 409, title: 'Conflict', detail: 'Not now.' } })
+    })
+    await page.getByRole('checkbox', { name: 'Select all' }).press('Space')
+    await page.getByRole('button', { name: 'Rotate secret' }).click()
+    await page.getByRole('button', { name: 'Rotate secret', exact: true }).last().click()
+    await page.getByRole('alert').getByText('Not now.').waitFor()
+    // one is left in the question
+    await page.getByRole('heading', { name: /^Rotate secret (first|second)\?$/ }).waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    const once = page.getByRole('dialog', { name: 'Keep this now' })
+    await once.getByText(/^whsec_/).waitFor()
+    expect(await once.getByText(/^whsec_/).count()).toBe(1)
+  })
+
   it('asks before a role of an edge is removed', async () => {
     const page = await portal.page({ as: await portal.signUp() })
     const edge = {

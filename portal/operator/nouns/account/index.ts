@@ -1,8 +1,8 @@
 /** Accounts of customers, as staff see them. */
 import { Building2 } from 'lucide-react'
+import { lazy } from 'react'
 import { noun } from '../../../nouns/noun.ts'
 import { o } from '../../texts/index.ts'
-import { AccountQuotas, AccountSupport } from './parts.tsx'
 
 export const account = noun({
   name: 'account',
@@ -49,7 +49,15 @@ export const account = noun({
     },
   ],
   tabs: [
-    { id: 'quotas', name: () => o().account.quotas, view: AccountQuotas },
-    { id: 'support', name: () => o().account.support, view: AccountSupport },
+    {
+      id: 'quotas',
+      name: () => o().account.quotas,
+      view: lazy(async () => ({ default: (await import('./parts.tsx')).AccountQuotas })),
+    },
+    {
+      id: 'support',
+      name: () => o().account.support,
+      view: lazy(async () => ({ default: (await import('./parts.tsx')).AccountSupport })),
+    },
   ],
 })
