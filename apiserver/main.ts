@@ -49,7 +49,7 @@ import { KINDS } from './nouns.ts'
 import { createOperatorPages } from './kit/pages/operator.ts'
 import { createPages } from './kit/pages/customer.ts'
 import { type Brand, openBrand, senderOf } from './kit/pages/brand.ts'
-import { openPortal, type Portal, portalPages } from './kit/pages/portal.ts'
+import { openPortal, originsOf, type Portal, portalPages } from './kit/pages/portal.ts'
 import { ApiServerSettings } from './settings.ts'
 import { required } from '../kit/sys/settings.ts'
 
@@ -76,11 +76,12 @@ async function run(settings: ApiServerSettings, brand: Brand, log: Logger, stopS
   const portal = await openPortal(settings.portalDirectory, brand)
   if (portal === undefined) log.info('there is no portal: it is off or not built')
   let customerApi: HttpService = notReady(random)
-  const customers = await startForCustomers(settings, { clock, random, log, portal }, (request) => customerApi(request))
+  const objectStorage = await openObjectStorage(settings, clock)
+  const own = { clock, random, log, portal, objectStorage }
+  const customers = await startForCustomers(settings, own, (request) => customerApi(request))
   const apiUrl = `http://${hostInUrl(settings.host)}:${customers.port}`
 
   const mail = openMail(settings)
-  const objectStorage = await openObjectStorage(settings, clock)
   const payments = await openPayments(settings)
   const hosts = await openHosts(settings, { db, log }, stop)
   const parts = { store, caches, db, clock, random, log, areAddressesConfirmed: mail === undefined }
@@ -155,7 +156,11 @@ interface ListenerParts extends Pick<Parameters<typeof startServer>[0], 'clock' 
   readonly portal: Portal | undefined
 }
 
-const startForCustomers = (settings: ApiServerSettings, { portal, ...own }: ListenerParts, service: HttpService) =>
+const startForCustomers = (
+  settings: ApiServerSettings,
+  { portal, objectStorage, ...own }: ListenerParts & { readonly objectStorage: ObjectStorageOffer },
+  service: HttpService,
+) =>
   startServer({
     ...own,
     host: settings.host,
@@ -168,6 +173,9 @@ const startForCustomers = (settings: ApiServerSettings, { portal, ...own }: List
         page: 'index.html',
         home: '/dashboard',
         publicUrl: settings.publicUrl ?? `http://${hostInUrl(settings.host)}:${settings.port}`,
+        connects: originsOf(
+          objectStorage.stores.flatMap(({ zones, endpointOf }) => zones.map((zone) => endpointOf(zone))),
+        ),
       },
       createPages({ document: documentFor('customer'), random: own.random, pages: PAGES }),
     ),

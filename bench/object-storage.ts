@@ -52,7 +52,16 @@ export async function openObjectStorages() {
 /** Started like `npm start` does. */
 async function openServed(folder: string, program: string, stops: (() => Promise<void>)[]) {
   const data = join(folder, 'served')
-  const choice = { folder: data, program, host: HOST, port: 0, name: undefined, zones: ['bench'], random }
+  const choice = {
+    folder: data,
+    program,
+    host: HOST,
+    port: 0,
+    name: undefined,
+    zones: ['bench'],
+    portalUrl: `http://${HOST}`,
+    random,
+  }
   const settings = await prepareObjectStorage(choice)
   const processSettings = { ...settings.process, logLevel: 'error' }
   const env = { ...environment(), [SETTINGS_VARIABLE]: JSON.stringify(processSettings) }

@@ -209,7 +209,7 @@ export class Cloud {
     this.#bmc = bmc.simulator
     const portal = this.#preparePortal()
     portal.catch(() => undefined) // thrown where it is awaited
-    const objectStorage = await this.#prepareObjectStorage()
+    const objectStorage = await this.#prepareObjectStorage(`http://${reachable(options.host)}:${port}`)
     await this.#startNetwork(objectStorage?.port)
     if (options.hasFakePayments)
       this.#fakePayments = await this.#startFakePayments(`http://${reachable(options.host)}:${port}`)
@@ -388,7 +388,7 @@ export class Cloud {
   }
 
   /** Undefined if its engine is not installed: the zones report why they have none. */
-  async #prepareObjectStorage(): Promise<PreparedObjectStorage | undefined> {
+  async #prepareObjectStorage(apiUrl: string): Promise<PreparedObjectStorage | undefined> {
     const { folder, options, random, settings } = this.#options
     const program = await findEngine(settings.versitygw)
     if (program === undefined) return undefined
@@ -399,6 +399,7 @@ export class Cloud {
       port: options.objectStoragePort,
       name: settings.objectStorageHost,
       zones: [...new Set(this.#nodes.map(({ zone }) => zone))],
+      portalUrl: passedOn<ApiServer>(['publicUrl'], environment()).publicUrl ?? apiUrl,
       random,
     })
   }

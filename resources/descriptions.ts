@@ -36,6 +36,7 @@ export const FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'get_database_credentials.credentials': 'Credentials of the owner role.',
   'rotate_database_credentials.credentials': 'Credentials of the owner role.',
   'list_database_backups.window': 'Range of restorable times.',
+  'create_object_storage_bucket.bucket': 'The bucket.',
   'create_backup.backup': 'The backup, which is being created.',
   'create_snapshot.snapshot': 'The snapshot, which is being created.',
   'Server.action': 'How the server leaves its host: live while it runs, or cold with a restart.',

@@ -43,6 +43,7 @@ export const ObjectStorageSettings = z.strictObject({
   port: Port.describe('Port of S3 clients; 0 takes a free one.'),
   controlPort,
   hosts: List.describe('Names and addresses that its certificate is valid for.'),
+  portalOrigin: z.string().min(1).optional().describe('Origin of the portal, whose pages upload objects.'),
   cgroup: z.string().min(1).optional().describe('Delegated control group, below which engines get their bounds.'),
   logLevel,
 })

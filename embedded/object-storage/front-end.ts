@@ -11,6 +11,7 @@ import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
 import { admit } from './admission.ts'
+import { answerPortal } from './portal-origin.ts'
 import { drain } from './answer.ts'
 import { checkDocument, checkDocumentLength, isDocument, LARGE_DOCUMENT_BYTES } from './document.ts'
 import type { Engines } from './engines.ts'
@@ -46,6 +47,8 @@ export interface FrontEndOptions {
   readonly random: Random
   readonly log: Logger
   readonly metrics: FrontEndMetrics
+  /** Origin of the portal, whose pages upload objects; null for none. */
+  readonly portalOrigin: string | null
   /** Called when it has its port, before it accepts clients. */
   readonly listening?: () => void
 }
@@ -87,6 +90,7 @@ export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd>
   const keys = openSigningKeys()
   const counts: Counts = { unproven: new Map(), documents: new Map() }
   const serve = (request: IncomingMessage, response: ServerResponse, isWaiting: boolean): void => {
+    if (answerPortal(request, response, options.portalOrigin)) return
     const exchange: Exchange = { request, response, isWaiting, isProven: false }
     handle({ ...options, targets, counts, keys }, exchange).catch((error: unknown) => {
       if (!(error instanceof S3Refusal)) options.log.warn('request failed', { error })

@@ -25,6 +25,7 @@ const storage = await startObjectStorage({
   controlPort,
   cgroup: settings.cgroup,
   logLevel: settings.logLevel,
+  portalOrigin: settings.portalOrigin,
   token: (await readFile(join(folder, 'token'), 'utf8')).trim(),
   certificates: await openCertificates({ ...parts, folder, hosts }),
   hasOutput: true,

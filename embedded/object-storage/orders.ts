@@ -45,6 +45,8 @@ export const InitialState = z.strictObject({
   token: z.string(),
   certificate: z.string(),
   key: z.string(),
+  /** Origin of the portal, whose pages upload objects; null for none. */
+  portalOrigin: z.string().nullable(),
   isolation: z.strictObject({ kind: z.enum(['uid', 'namespace', 'account', 'process']), hasProc: z.boolean() }),
   bounds: z.enum(['cgroup', 'rlimit']),
   /** Limit of the running engines. */

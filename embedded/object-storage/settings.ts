@@ -20,6 +20,8 @@ export interface ObjectStorageChoice {
   /** Name of the machine for clients; `{zone}` is replaced by the zone. Default: the result of `reachable`. */
   readonly name: string | undefined
   readonly zones: readonly string[]
+  /** URL of the portal, whose pages upload objects. */
+  readonly portalUrl: string
   readonly random: Random
 }
 
@@ -61,6 +63,7 @@ export async function prepareObjectStorage(choice: ObjectStorageChoice): Promise
       port,
       controlPort,
       hosts: [...new Set(hosts)],
+      portalOrigin: new URL(choice.portalUrl).origin,
     },
     platform: {
       objectStorageControlUrl: `http://${LOOPBACK}:${controlPort}`,

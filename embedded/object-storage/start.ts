@@ -25,6 +25,8 @@ export interface ObjectStorageOptions extends CellsOptions {
   readonly controlPort: number
   /** Token of the platform. */
   readonly token: string
+  /** Origin of the portal, whose pages upload objects; none when absent. */
+  readonly portalOrigin?: string | undefined
   readonly certificates: { readonly certificate: string; readonly key: string }
   /** The process that serves clients writes to this process's output. */
   readonly hasOutput?: boolean
@@ -82,6 +84,7 @@ export async function startObjectStorage(options: ObjectStorageOptions): Promise
     token: options.token,
     certificate: certificates.certificate,
     key: certificates.key,
+    portalOrigin: options.portalOrigin ?? null,
     isolation,
     bounds: bounds.kind,
     liveMaximum,

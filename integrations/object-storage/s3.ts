@@ -149,8 +149,9 @@ export const valueOf = (text: string, element: string): string | undefined => {
   return value === undefined ? undefined : unescapeXml(value)
 }
 
-/** Throws when the list cannot be parsed completely, because a skipped object would be lost. */
-function readList(xml: string): readonly ListedObject[] {
+/** Throws when the list cannot be parsed completely, because a skipped object would be lost. `hasFolders`: it may show no
+ *  objects although more follow, because it shows folders. */
+export function readList(xml: string, hasFolders = false): readonly ListedObject[] {
   if (!xml.includes('<ListBucketResult')) throw new StoreRefused('a list of objects is something else')
   const isEscaped = valueOf(xml, 'EncodingType') === 'url'
   const listed = [...xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map(([, content = '']): ListedObject => {
@@ -164,7 +165,7 @@ function readList(xml: string): readonly ListedObject[] {
     const key = isEscaped ? decodeURIComponent(name.replaceAll('+', ' ')) : name
     return { key, bytes, modifiedAt, etag: withoutQuotes(valueOf(content, 'ETag') ?? '') }
   })
-  if (valueOf(xml, 'IsTruncated') === 'true' && listed.length === 0)
+  if (valueOf(xml, 'IsTruncated') === 'true' && listed.length === 0 && !hasFolders)
     throw new StoreRefused('a list of objects has more and shows nothing')
   return listed
 }

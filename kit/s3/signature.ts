@@ -19,7 +19,7 @@ export interface Signature {
   readonly expiresSeconds: number | undefined
 }
 
-const ALGORITHM = 'AWS4-HMAC-SHA256'
+export const ALGORITHM = 'AWS4-HMAC-SHA256'
 const SERVICE = 's3'
 const SKEW_MILLISECONDS = 15 * 60_000
 const EXPIRES_SECONDS_MAXIMUM = 604_800

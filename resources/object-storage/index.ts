@@ -5,6 +5,7 @@ import { fixed, resource } from '../kit/define.ts'
 import { OperationView } from '../operation/index.ts'
 import { DateTime, Metered, OperationProgress, OperationStanza, ZoneName } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { BUCKET_ROUTES } from './buckets.ts'
 import { AGE, READY, ZONE } from '../kit/columns.ts'
 import { OBSERVED } from '../kit/fields.ts'
 
@@ -151,6 +152,7 @@ export const OBJECT_STORAGE_ROUTES = [
   getObjectStorageCredentials,
   migrateObjectStorage,
   rotateObjectStorageKeys,
+  ...BUCKET_ROUTES,
 ] as const
 
 /** Facts about it from other sources than the object. */

@@ -25,25 +25,37 @@ export interface PortalOptions {
   readonly home?: string
   /** URL under which people reach the listener. */
   readonly publicUrl?: string | undefined
+  /** Origins besides its own that its pages send requests to: those of object storage, to which they upload. */
+  readonly connects?: readonly string[]
 }
 
 /** Of every page of the portal. */
-const POLICY =
+const policyOf = (connects: readonly string[]): string =>
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src " +
-  "'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
-  "require-trusted-types-for 'script'; trusted-types 'none'"
+  `${["'self'", ...connects].join(' ')}; worker-src 'self'; manifest-src 'self'; base-uri 'none'; ` +
+  "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+const ORIGIN = /^https?:\/\/[a-z0-9.[\]:_-]+$/
+
+/** Origins of URLs, each once, for a policy. Throws for a host that a policy cannot name. */
+export function originsOf(urls: readonly string[]): readonly string[] {
+  const origins = [...new Set(urls.map((url) => new URL(url).origin))].toSorted()
+  const wrong = origins.find((origin) => !ORIGIN.test(origin))
+  if (wrong !== undefined) throw new Error(`the host of ${wrong} has characters that a content security policy lacks`)
+  return origins
+}
 
 /** Of images of a deployment: whoever opens one gets a picture that can do nothing. */
 const IMAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 
-const HEADERS = {
-  'content-security-policy': POLICY,
+const headersOf = (connects: readonly string[]) => ({
+  'content-security-policy': policyOf(connects),
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'permissions-policy': 'camera=(), microphone=(), geolocation=(), payment=(), usb=()',
-} as const
+})
 
 /** Names of these files contain a digest of their content. */
 const HASHED = '/assets/'
@@ -149,10 +161,14 @@ type Answering = (request: IncomingMessage, response: ServerResponse) => boolean
 
 /** Answers browsers with pages and files of the portal, everything else by the others; true when one of them answered.
  *  A client that does not accept HTML gets the answer of the others, or of the API. */
-export function portalPages({ portal, page, home, publicUrl }: PortalOptions, others: Answering): Answering {
+export function portalPages(
+  { portal, page, home, publicUrl, connects = [] }: PortalOptions,
+  others: Answering,
+): Answering {
   const paths = portal?.pathsOf(page)
   const html = portal?.files.get(`/${page}`)
   if (portal === undefined || paths === undefined || html === undefined) return others
+  const headers = headersOf(connects)
   return (request, response) => {
     const target = request.url ?? ''
     const path = target.split('?')[0] ?? ''
@@ -162,14 +178,14 @@ export function portalPages({ portal, page, home, publicUrl }: PortalOptions, ot
       const isBrand = path.startsWith(BRANDED)
       const caching = isBrand || path.startsWith(HASHED) ? FOREVER : CHECKED
       const policy = isBrand ? { 'content-security-policy': IMAGE_POLICY } : {}
-      sendStaticFile(request, response, file, { ...HEADERS, ...policy, 'cache-control': caching })
+      sendStaticFile(request, response, file, { ...headers, ...policy, 'cache-control': caching })
       return true
     }
     if (hasExtension(path) || !acceptsHtml(request)) return others(request, response)
     const location = atPublicName(request.headers.host, publicUrl, target) ?? (path === '/' ? home : undefined)
     if (location === undefined)
-      sendStaticFile(request, response, html, { ...HEADERS, 'cache-control': CHECKED, vary: 'Accept' })
-    else response.writeHead(302, { ...HEADERS, location, 'cache-control': 'no-store' }).end()
+      sendStaticFile(request, response, html, { ...headers, 'cache-control': CHECKED, vary: 'Accept' })
+    else response.writeHead(302, { ...headers, location, 'cache-control': 'no-store' }).end()
     return true
   }
 }

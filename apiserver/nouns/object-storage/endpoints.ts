@@ -3,7 +3,7 @@
 import { unknownZone } from '../../../changes/kit/zone.ts'
 import { worldOf } from '../../../changes/kit/world.ts'
 import { type IdleFacts, requireIdle } from '../../../domain/idle-rules.ts'
-import { conflict, notFound, Problem, unavailable, Unavailable, zoneLacks } from '../../../domain/problem.ts'
+import { conflict, Problem, Unavailable, zoneLacks } from '../../../domain/problem.ts'
 import {
   addObjectStorage,
   findObjectStorageIn,
@@ -21,7 +21,7 @@ import {
 import { appendAudit } from '../../../db/audit/index.ts'
 import type { Call, Customer } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
-import { type ObjectStorageOffer, offerIn } from '../../../integrations/object-storage/configuration.ts'
+import { offerIn } from '../../../integrations/object-storage/configuration.ts'
 import type { ObjectStorage as Served } from '../../../integrations/object-storage/control.ts'
 import { newSecret, newTenantKeys } from '../../../integrations/object-storage/keys.ts'
 import { moveObstacle } from '../../../integrations/object-storage/pass.ts'
@@ -30,7 +30,6 @@ import {
   type TenantStores,
   tenantStoresOf,
 } from '../../../integrations/object-storage/tenant-stores.ts'
-import type { Sealing } from '../../../kit/sys/sealing.ts'
 import { newOrderedUuid, newUuid } from '../../../kit/sys/random.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
@@ -49,16 +48,22 @@ import { auditEntryOf } from '../../kit/change/audit.ts'
 import { begin, type Verb } from '../../kit/change/operate.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { createObject } from '../../kit/change/create.ts'
-import type { ObjectStorages } from './objects.ts'
 import { objectStorageNotOffered } from './rules.ts'
-
-export type ObjectStorageParts = Parts & { readonly sealing: Sealing; readonly objectStorages: ObjectStorages }
+import { bucketEndpoints } from './buckets.ts'
+import {
+  credentialsOf,
+  findIn,
+  NOWHERE,
+  type ObjectStorageParts,
+  requireRow,
+  requireSealing,
+  requireTold,
+} from './tenant.ts'
 
 /** Shown while no store serves the tenant: no endpoint, and no more than the lowest durability is promised. */
 const UNREACHABLE = { endpoint: '', certificateAuthority: null, durability: 'single_copy' } as const
 const MAKING_MILLISECONDS = 5_000
 const LOOK_MILLISECONDS = 50
-const NOWHERE: ObjectStorageOffer = { stores: [], obstacle: 'this cloud has none configured' }
 
 export function objectStorageEndpoints(parts: ObjectStorageParts): readonly Endpoint[] {
   return [
@@ -75,6 +80,7 @@ export function objectStorageEndpoints(parts: ObjectStorageParts): readonly Endp
     }),
     customerEndpoint(rotateObjectStorageKeys, async (call) => ({ status: 200, body: await rotate(parts, call) })),
     customerEndpoint(migrateObjectStorage, async (call) => ({ status: 202, body: await migrate(parts, call) })),
+    ...bucketEndpoints(parts),
   ]
 }
 
@@ -91,18 +97,6 @@ export async function objectStorageOf(
       rows.filter((row) => row.id === id),
     )
   )[0]
-}
-
-/** Throws 404. */
-async function findIn({ db }: Pick<Parts, 'db'>, accountId: string, zone: string): Promise<ObjectStorageRow> {
-  return requireRow(await findObjectStorageIn(db, accountId, zone))
-}
-
-/** The backend that has the tenant. Throws 503. */
-function requireTold({ objectStorage = NOWHERE, clock }: Parts, row: ObjectStorageRow): TenantStores {
-  const stores = tenantStoresOf(objectStorage, row, clock.now())
-  if ('obstacle' in stores) throw objectStorageNotOffered(row.zone, stores.obstacle)
-  return stores
 }
 
 /** The backend for new tenants of the zone, or for tenants of the given backend. Throws 503 where none serves them. */
@@ -220,12 +214,6 @@ async function rotate(
   return answerOf(parts, row)
 }
 
-/** Throws 404. */
-function requireRow(row: ObjectStorageRow | undefined): ObjectStorageRow {
-  if (row === undefined) throw notFound('object storage')
-  return row
-}
-
 /** The controller does it. Throws 409 for a tenant that has moved, is moving or cannot be moved, and 503 where it
  *  cannot move. */
 async function migrate(parts: ObjectStorageParts, call: Call<typeof migrateObjectStorage, Customer>): Promise<object> {
@@ -263,20 +251,6 @@ async function bringUp(parts: ObjectStorageParts, row: ObjectStorageRow): Promis
   const { secret_access_key: secretAccessKey } = credentialsOf(parts, row)
   await sendTenantSettings(requireTold(parts, row), tenantOf(row), { ...facts, secretAccessKey })
   return row
-}
-
-/** Throws 503 where no sealing key is configured. */
-function requireSealing({ sealing }: ObjectStorageParts): void {
-  if (!sealing.isAvailable)
-    throw unavailable('not_configured', 'Object storage needs sealing keys, which this deployment does not have.')
-}
-
-function credentialsOf(parts: ObjectStorageParts, row: ObjectStorageRow) {
-  requireSealing(parts)
-  return {
-    access_key_id: row.accessKeyId,
-    secret_access_key: parts.sealing.open(row.sealedSecret, objectStorageOwner(row.accountId, row.id)),
-  }
 }
 
 async function answerOf(parts: ObjectStorageParts, row: ObjectStorageRow): Promise<object> {

@@ -3,8 +3,9 @@ import { kind } from '../../kit/admission/kind.ts'
 import { besides, rowFeed, sourceOf } from '../../kit/feed.ts'
 import { noun } from '../../kit/noun.ts'
 import { objectStorageAdmission } from './admission.ts'
-import { objectStorageEndpoints, objectStorageOf, type ObjectStorageParts } from './endpoints.ts'
+import { objectStorageEndpoints, objectStorageOf } from './endpoints.ts'
 import { type ObjectStorages, openObjectStorages } from './objects.ts'
+import type { ObjectStorageParts } from './tenant.ts'
 
 export { type ObjectStorages } from './objects.ts'
 

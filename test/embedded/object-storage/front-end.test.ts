@@ -20,6 +20,7 @@ import { openRegistry } from '../../../kit/sys/metrics.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 
 const SECRET = 'secret of all'
+const PORTAL = 'https://portal.example'
 
 interface Signing {
   readonly method: string
@@ -141,6 +142,7 @@ async function openFrontEnd(openIts: (socketPath: string) => Promise<string[]> =
     ...parts,
     host: '127.0.0.1',
     port: 0,
+    portalOrigin: PORTAL,
     secretOf: ({ id }) => (id === 'kim' ? undefined : SECRET),
     engines: {
       hold: async () => ({ socketPath: join(folder, 's3'), answered: () => {}, release: () => {} }),
@@ -429,4 +431,46 @@ test('of a tenant whose secret is not known here, sixteen requests wait for the 
   await expect.poll(() => came.filter((what) => what === 'asked').length).toBe(17)
   last.abort()
   await expect(sent).rejects.toThrow()
+})
+
+/** Headers of the answer of the front end to a page of that origin. */
+async function askedBy(
+  origin: string,
+  { port, agent }: { readonly port: number; readonly agent: Agent },
+  { method, headers = {}, path = '/one-b/a' }: Pick<Signing, 'method' | 'headers'> & { readonly path?: string },
+) {
+  const request = httpsRequest({ agent, host: 'localhost', port, method, path, headers: { origin, ...headers } }).end()
+  const [answer] = (await once(request, 'response')) as [IncomingMessage]
+  answer.resume()
+  await once(answer, 'end')
+  const { 'access-control-allow-origin': allowed, 'access-control-allow-methods': methods } = answer.headers
+  return { status: answer.statusCode, allowed, methods }
+}
+
+test('pages of the portal may upload, those of others may not, and nobody may do more by a page', async () => {
+  const frontEnd = await openFrontEnd()
+  const { port } = frontEnd
+  const preflight = (method: string) => ({ method: 'OPTIONS', headers: { 'access-control-request-method': method } })
+  expect(await askedBy(PORTAL, frontEnd, preflight('PUT'))).toEqual({ status: 204, allowed: PORTAL, methods: 'PUT' })
+  const none = { allowed: undefined, methods: undefined }
+  for (const [origin, method] of [
+    [PORTAL, 'GET'],
+    [PORTAL, 'DELETE'],
+    [PORTAL, 'POST'],
+    ['https://portal.example.evil', 'PUT'],
+    ['http://portal.example', 'PUT'],
+    ['null', 'PUT'],
+  ] as const)
+    expect(await askedBy(origin, frontEnd, preflight(method)), `${origin} ${method}`).toEqual({ status: 405, ...none })
+  const signed = (method: string) => ({
+    method,
+    headers: { ...sign({ method, path: '/one-b/a', port }), 'content-length': '0' },
+  })
+  expect(await askedBy(PORTAL, frontEnd, signed('PUT'))).toEqual({ status: 200, allowed: PORTAL, methods: undefined })
+  expect(await askedBy(PORTAL, frontEnd, signed('GET'))).toEqual({ status: 200, ...none })
+  expect(await askedBy('https://other.example', frontEnd, signed('PUT'))).toEqual({ status: 200, ...none })
+  expect(await askedBy(PORTAL, frontEnd, { method: 'PUT' }), 'the page reads why').toMatchObject({
+    status: 403,
+    allowed: PORTAL,
+  })
 })

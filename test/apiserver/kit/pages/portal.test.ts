@@ -5,7 +5,13 @@ import { dirname, join, relative } from 'node:path'
 import { cwd } from 'node:process'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openPortal, type Portal, type PortalOptions, portalPages } from '../../../../apiserver/kit/pages/portal.ts'
+import {
+  openPortal,
+  originsOf,
+  type Portal,
+  type PortalOptions,
+  portalPages,
+} from '../../../../apiserver/kit/pages/portal.ts'
 import { type RunningServer, startServer } from '../../../../kit/http/server.ts'
 import { systemClock } from '../../../../kit/sys/clock.ts'
 import { silentLog } from '../../../../kit/sys/log.ts'
@@ -114,6 +120,19 @@ describe('the pages', () => {
       })
     },
   )
+
+  it('may send requests to the named origins besides, and to no other', async () => {
+    const connects = originsOf([
+      'https://objects.example:9000',
+      'https://a.objects.example/',
+      'https://objects.example:9000/x',
+    ])
+    const { headers } = await get(await serve({ connects }), '/dashboard')
+    expect(headers['content-security-policy']).toContain(
+      "; connect-src 'self' https://a.objects.example https://objects.example:9000; worker-src",
+    )
+    expect(() => originsOf(["https://objects.example;script-src'"])).toThrow('content security policy')
+  })
 
   it('begin at the dashboard', async () => {
     const { status, headers } = await get(await serve(), '/')

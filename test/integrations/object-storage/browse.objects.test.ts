@@ -1,0 +1,192 @@
+/** Buckets and objects as people look at them, and signed addresses, with the real engine. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { Agent, request as httpsRequest } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openCertificates } from '../../../embedded/kubernetes/server/certificates.ts'
+import { probePort } from '../../../embedded/kit/ports.ts'
+import { findEngine } from '../../../embedded/object-storage/program.ts'
+import { type RunningObjectStorage, startObjectStorage } from '../../../embedded/object-storage/start.ts'
+import { type Browser, BrowseRefused, openBrowser } from '../../../integrations/object-storage/browse.ts'
+import { openControl, type TenantSettings } from '../../../integrations/object-storage/control.ts'
+import { newTenantKeys } from '../../../integrations/object-storage/keys.ts'
+import { readWhole } from '../../../kit/http/bounded.ts'
+import { openExchange } from '../../../kit/s3/exchange.ts'
+import { presign, type SignedAddress } from '../../../kit/s3/presign.ts'
+import { systemClock } from '../../../kit/sys/clock.ts'
+import { silentLog } from '../../../kit/sys/log.ts'
+import { systemRandom } from '../../../kit/sys/random.ts'
+
+let folder: string
+let authority: string
+let storage: RunningObjectStorage
+let agent: Agent
+let putTenant: (id: string, settings: TenantSettings) => Promise<void>
+let made = 0
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svccloud-browse-'))
+  const parts = { clock: systemClock, random: systemRandom, log: silentLog }
+  const certificates = await openCertificates({ ...parts, folder, hosts: ['localhost', '127.0.0.1'] })
+  authority = certificates.authority
+  agent = new Agent({ ca: authority })
+  const controlPort = await probePort('127.0.0.1', 0)
+  storage = await startObjectStorage({
+    ...parts,
+    folder,
+    certificates,
+    controlPort,
+    host: '127.0.0.1',
+    port: 0,
+    token: 'token',
+    program: (await findEngine()) ?? 'versitygw',
+  })
+  const never = () => ({ signal: new AbortController().signal, cancel: () => {} })
+  putTenant = openControl({ url: `http://127.0.0.1:${controlPort}`, token: 'token' }, never).putTenant
+})
+afterAll(async () => {
+  agent?.destroy()
+  await storage?.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+interface Tenant {
+  readonly bucket: string
+  readonly browser: Browser
+  sign(address: Pick<SignedAddress, 'method' | 'key'> & Partial<SignedAddress>, at?: Date): string
+}
+
+async function newTenant(): Promise<Tenant> {
+  const settings = { ...newTenantKeys(systemRandom), quotaBytes: 1e9, isSuspended: false, isFrozen: false }
+  await putTenant(`tenant-${(made += 1)}`, settings)
+  const endpoint = `https://localhost:${storage.port}`
+  const bucket = `${settings.bucketPrefix}one`
+  const browser = openBrowser(openExchange({ url: endpoint, authority, credentials: settings, clock: systemClock }))
+  await browser.createBucket(bucket)
+  return {
+    bucket,
+    browser,
+    sign: (address, at = new Date()) =>
+      presign({ endpoint, bucket, expiresSeconds: 60, ...address }, { ...settings, region: 'us-east-1' }, at),
+  }
+}
+
+interface Reply {
+  readonly status: number | undefined
+  readonly disposition: string | undefined
+  readonly text: string
+}
+
+/** As a browser or curl does. */
+const send = (method: string, url: string, body = '', headers: Readonly<Record<string, string>> = {}) =>
+  new Promise<Reply>((resolve, reject) => {
+    const length = body === '' ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+    const request = httpsRequest(url, { method, agent, headers: { ...length, ...headers } }, (answer) => {
+      readWhole(answer, 1e6).then(
+        (whole) =>
+          resolve({
+            status: answer.statusCode,
+            disposition: answer.headers['content-disposition'],
+            text: whole.toString(),
+          }),
+        reject,
+      )
+    })
+    request.once('error', reject).end(body)
+  })
+
+const HOSTILE = [
+  'a+b c&d=e?f#g.txt',
+  'ü/日本 <script>alert(1)</script>.html',
+  'quote\'"`$(x).txt',
+  '%2e%2e%2fx',
+  '\u202egnp.exe',
+]
+
+test('an object is uploaded and downloaded by signed addresses, whatever its name is', async () => {
+  const { sign, browser, bucket } = await newTenant()
+  for (const key of HOSTILE) {
+    expect(
+      await send('PUT', sign({ method: 'PUT', key }), `of ${key}`, { 'content-type': 'text/plain' }),
+    ).toMatchObject({
+      status: 200,
+    })
+    const query = { 'response-content-disposition': "attachment; filename*=UTF-8''x%20%C3%BC.txt" }
+    expect(await send('GET', sign({ method: 'GET', key, query }))).toEqual({
+      status: 200,
+      text: `of ${key}`,
+      disposition: "attachment; filename*=UTF-8''x%20%C3%BC.txt",
+    })
+  }
+  const page = await browser.page(bucket, { prefix: '', hasFolders: false, after: undefined, count: 100 })
+  expect(page.objects.map(({ key }) => key).toSorted()).toEqual(HOSTILE.toSorted())
+})
+
+test('a signed address is for its method, its object and its time', async () => {
+  const { sign } = await newTenant()
+  const put = sign({ method: 'PUT', key: 'a' })
+  expect((await send('PUT', put, 'x')).status).toBe(200)
+  expect((await send('PUT', put, 'y', { 'if-none-match': '*' })).status, 'there already').toBe(412)
+  const get = sign({ method: 'GET', key: 'a' })
+  for (const [method, url] of [
+    ['DELETE', put],
+    ['GET', put],
+    ['PUT', get],
+    ['PUT', put.replace('/a?', '/b?')],
+    ['GET', get.replace('X-Amz-Expires=60', 'X-Amz-Expires=600')],
+    ['GET', `${get}&response-content-type=text%2Fhtml`],
+    ['GET', sign({ method: 'GET', key: 'a' }, new Date(Date.now() - 61_000))],
+  ] as const)
+    expect((await send(method, url)).status, `${method} ${url}`).toBe(403)
+  expect((await send('GET', get)).text).toBe('x')
+})
+
+test('a bucket is looked at folder by folder, and page by page', async () => {
+  const { sign, browser, bucket } = await newTenant()
+  const keys = ['a/1', 'a/2', 'a/b/3', 'b c/4', 'ü/5', 'x', 'y', 'z']
+  for (const key of keys) await send('PUT', sign({ method: 'PUT', key }), key)
+  const top = { prefix: '', hasFolders: true, after: undefined, count: 100 }
+  const first = await browser.page(bucket, top)
+  expect([first.folders, first.objects.map(({ key }) => key), first.next]).toEqual([
+    ['a/', 'b c/', 'ü/'],
+    ['x', 'y', 'z'],
+    undefined,
+  ])
+  const inside = await browser.page(bucket, { ...top, prefix: 'a/' })
+  expect([inside.folders, inside.objects.map(({ key, bytes }) => [key, bytes])]).toEqual([
+    ['a/b/'],
+    [
+      ['a/1', 3],
+      ['a/2', 3],
+    ],
+  ])
+  const seen: string[] = []
+  let after: string | undefined
+  do {
+    const page = await browser.page(bucket, { ...top, after, count: 2 })
+    expect(page.folders.length + page.objects.length).toBeLessThanOrEqual(2)
+    seen.push(...page.folders, ...page.objects.map(({ key }) => key))
+    after = page.next
+  } while (after !== undefined)
+  expect(seen.toSorted()).toEqual(['a/', 'b c/', 'x', 'y', 'z', 'ü/'])
+})
+
+test('a bucket with objects stays; an empty one goes; that of another tenant is not reached', async () => {
+  const [ada, bob] = [await newTenant(), await newTenant()]
+  await send('PUT', ada.sign({ method: 'PUT', key: 'a' }), 'x')
+  const codeOf = (work: Promise<unknown>) =>
+    work.then(
+      () => 'done',
+      (error: unknown) => (error instanceof BrowseRefused ? error.code : String(error)),
+    )
+  expect(await codeOf(ada.browser.deleteBucket(ada.bucket))).toBe('BucketNotEmpty')
+  expect(await codeOf(bob.browser.requireBucket(ada.bucket))).toBe('AccessDenied')
+  expect((await send('GET', bob.sign({ method: 'GET', key: 'a', bucket: ada.bucket }))).status).toBe(403)
+  expect((await bob.browser.buckets()).map(({ name }) => name)).toEqual([bob.bucket])
+  await ada.browser.deleteObject(ada.bucket, 'a')
+  await ada.browser.deleteObject(ada.bucket, 'a')
+  await ada.browser.deleteBucket(ada.bucket)
+  expect(await codeOf(ada.browser.requireBucket(ada.bucket))).toBe('NoSuchBucket')
+  expect(await ada.browser.buckets()).toEqual([])
+})
