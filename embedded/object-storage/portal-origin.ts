@@ -1,5 +1,5 @@
-/** Pages of the portal upload objects: browsers let them only when the server says so (CORS). It is said to the portal's
- *  own origin, for what its pages send with signed addresses, and to nobody else. */
+/** Pages of the portal upload objects. Browsers allow that only when the server says so (CORS). It is said to the
+ *  portal's own origin, for what its pages send with signed addresses, and to nobody else. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /** What pages send. They download by opening an address, for which browsers ask nothing. */

@@ -101,7 +101,16 @@ function readBuckets(xml: string): readonly ListedBucket[] {
 
 const unreadable = () => new Unavailable('the object storage', new Error('a list cannot be read'))
 
+/** Throws Unavailable when the list cannot be parsed completely. */
 function readPage(xml: string): ObjectPage {
+  try {
+    return pageIn(xml)
+  } catch (error) {
+    throw new Unavailable('the object storage', error)
+  }
+}
+
+function pageIn(xml: string): ObjectPage {
   const isEscaped = valueOf(xml, 'EncodingType') === 'url'
   const folders = [...xml.matchAll(/<CommonPrefixes>\s*<Prefix>([^<]*)<\/Prefix>\s*<\/CommonPrefixes>/g)].map(
     ([, text = '']) => {
@@ -110,9 +119,7 @@ function readPage(xml: string): ObjectPage {
     },
   )
   const isTruncated = valueOf(xml, 'IsTruncated') === 'true'
-  return {
-    objects: readList(xml, folders.length > 0),
-    folders,
-    next: isTruncated ? valueOf(xml, 'NextContinuationToken') : undefined,
-  }
+  const next = isTruncated ? valueOf(xml, 'NextContinuationToken') : undefined
+  if (isTruncated && next === undefined) throw new Error('a list has more and does not say how to go on')
+  return { objects: readList(xml, folders.length > 0), folders, next }
 }

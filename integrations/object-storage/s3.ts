@@ -149,8 +149,8 @@ export const valueOf = (text: string, element: string): string | undefined => {
   return value === undefined ? undefined : unescapeXml(value)
 }
 
-/** Throws when the list cannot be parsed completely, because a skipped object would be lost. `hasFolders`: it may show no
- *  objects although more follow, because it shows folders. */
+/** Throws when the list cannot be parsed completely, because a skipped object would be lost. `hasFolders`: it may show
+ *  no objects although more follow, because it shows folders. */
 export function readList(xml: string, hasFolders = false): readonly ListedObject[] {
   if (!xml.includes('<ListBucketResult')) throw new StoreRefused('a list of objects is something else')
   const isEscaped = valueOf(xml, 'EncodingType') === 'url'

@@ -1,4 +1,4 @@
-/** Addresses that are signed: whoever has one may send the one request that it was signed for, until it expires. Pure. */
+/** Addresses that are signed: whoever has one may send the request that it was signed for, until it expires. Pure. */
 import type { S3Credentials } from '../chunks/sign-request.ts'
 import {
   ALGORITHM,

@@ -1,5 +1,4 @@
-/** `/object-storage`: one endpoint for each zone, its keys, and the lines that programs need. Objects themselves are on
- *  another origin, which the policy of the portal never asks: so there is no list of buckets here. */
+/** `/object-storage`: one endpoint for each zone, its buckets, its keys, and the lines that programs need. */
 import { Archive, Plus } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import type { ObjectStorage } from '../../client/schema.ts'
@@ -24,6 +23,7 @@ import { Empty, Facts, Loading, Page, Panel, Row, Soft, Stack } from '../ui/layo
 import { ProblemView } from '../ui/problem.tsx'
 import { Bar, type Look, State } from '../ui/state.tsx'
 import { notify } from '../ui/toast.tsx'
+import { Buckets } from './buckets.tsx'
 import { linesOf } from './object-storage-lines.ts'
 import { useSubmission } from './submission.ts'
 
@@ -165,12 +165,12 @@ function Zone({ item, show }: ZoneProps): ReactNode {
           <Bar part={quota === 0 ? 0 : used / quota} label={usage} isBad={quota > 0 && used > quota * 0.9} />
         </Stack>
       </Panel>
+      <Buckets storage={item} />
       <Secret operation="get_object_storage_credentials" path={{ zone }} />
       <Panel title={texts.lines}>
         <Stack>
           <Soft>{texts.linesNote}</Soft>
           <Snippet label={texts.lines} forms={linesOf(item)} />
-          <Soft>{texts.browse}</Soft>
         </Stack>
       </Panel>
       <ActivityOf type="object_storage" id={item.id} />

@@ -52,6 +52,10 @@ export function routerOf() {
           '/object-storage',
           lazyRouteComponent(() => import('../pages/object-storage.tsx'), 'ObjectStoragePage'),
         ),
+        page(
+          '/object-storage/$zone/$bucket',
+          lazyRouteComponent(() => import('../pages/bucket.tsx'), 'BucketPage'),
+        ),
         page('/settings', settings),
         page('/settings/$page', settings),
         ...nounPages(page),

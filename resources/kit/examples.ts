@@ -43,8 +43,7 @@ export const EXAMPLE_VALUES: Readonly<Record<string, unknown>> = {
   key: 'photos/sunset.jpg',
   folders: ['photos/2026/'],
   etag: '5d41402abc4b2a76b9719d911017c592',
-  presigned_url:
-    'https://eu-1a.objects.example.com/k3x9q2m7ab-photos/sunset.jpg?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=0f',
+  presigned_url: 'https://eu-1a.objects.example.com/k3x9q2m7ab-photos/sunset.jpg?X-Amz-Expires=300&X-Amz-Signature=0f',
   title: 'The first',
   source_url: 'https://images.example.com/disk.qcow2',
   checksum_sha256: EXAMPLE.checksum,

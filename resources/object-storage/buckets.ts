@@ -79,9 +79,9 @@ export const deleteObjectStorageBucket = verbs.delete('delete_object_storage_buc
 export const listObjectStorageObjects = verbs.get('list_object_storage_objects', '/{zone}/buckets/{bucket}/objects', {
   summary: 'List objects of a bucket',
   description:
-    'One level of the bucket: objects whose keys begin with the prefix, and folders for keys that continue beyond the ' +
-    'next "/". With recursive=true, all objects with the prefix and no folders. A page can contain fewer items than ' +
-    'the limit.',
+    'One level of the bucket: objects whose keys begin with the prefix, and folders for keys that continue beyond ' +
+    'the next "/". With recursive=true, all objects with the prefix and no folders. A page can contain fewer items ' +
+    'than the limit.',
   params: ByBucket,
   query: z.strictObject({
     prefix: z.string().max(KEY_CHARACTERS_MAXIMUM).default('').describe('Beginning of the keys.'),
@@ -127,8 +127,8 @@ export const presignObjectStorageObject = verbs.post(
     summary: 'Create a signed address of an object',
     description:
       'Whoever has the address can send one kind of request without the key of the account, until it expires: GET ' +
-      'downloads the object as a file, PUT stores the body as the object, up to 5 GiB. It stops working when the key is ' +
-      'rotated. Only this answer contains the address.',
+      'downloads the object as a file, PUT stores the body as the object, up to 5 GiB. It stops working when the key ' +
+      'is rotated. Only this answer contains the address.',
     isCredentialRead: true,
     audit: 'object_storage.presign',
     noDryRun: 'it changes nothing',

@@ -229,7 +229,7 @@ describe('queries that are not what the route takes: 400', () => {
 
 /** Reads of what no sample has, by the test that has it. */
 const READ_ELSEWHERE: Readonly<Record<string, string>> = {
-  list_object_storage_objects: 'names of buckets have a prefix: test/apiserver/nouns/object-storage/buckets.database.test.ts',
+  list_object_storage_objects: 'buckets have a prefix: test/apiserver/nouns/object-storage/buckets.database.test.ts',
   get_kubernetes_node_pool: 'nodes need an image: test/apiserver/nouns/node-pool/node-pools.database.test.ts',
 }
 

@@ -61,8 +61,12 @@ test('of the changes that programs may request, only these have no dry run', () 
       !takesDryRun && audience === 'customer' && credentials.includes('token'),
   )
   expect(without.map(({ id }) => id).sort()).toEqual([
+    'create_object_storage_bucket',
     'create_payment_setup_session',
+    'delete_object_storage_bucket',
+    'delete_object_storage_object',
     'enable_object_storage',
+    'presign_object_storage_object',
     'redeem_coupon',
     'remove_payment_method',
     'revoke_own_token',

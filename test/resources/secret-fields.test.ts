@@ -8,7 +8,8 @@ import { ROUTES } from '../../resources/index.ts'
 
 /** How fields with secrets are called, in whatever depth. */
 const SECRET_NAMES =
-  'credential|secret|secret_access_key|token|password|passphrase|kubeconfig|private_key|codes|handoff_url|otpauth_uri|presigned_url'
+  'credential|secret|secret_access_key|token|password|passphrase|kubeconfig|private_key|codes|handoff_url|' +
+  'otpauth_uri|presigned_url'
 const SECRET = new RegExp(`(^|_)(${SECRET_NAMES})$`)
 
 /** Secrets by other names. */

@@ -82,7 +82,7 @@ export function bucketEndpoints(parts: ObjectStorageParts): readonly Endpoint[] 
   ]
 }
 
-interface Opened {
+interface OpenStore {
   readonly row: ObjectStorageRow
   readonly stores: TenantStores
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string }
@@ -91,7 +91,12 @@ interface Opened {
 
 /** Throws 404 for object storage that the account does not have, and for names that none of its buckets can have; 503
  *  where no store serves it. */
-async function openStore(parts: ObjectStorageParts, accountId: string, zone: string, bucket?: string): Promise<Opened> {
+async function openStore(
+  parts: ObjectStorageParts,
+  accountId: string,
+  zone: string,
+  bucket?: string,
+): Promise<OpenStore> {
   const row = await findIn(parts, accountId, zone)
   const stores = requireTold(parts, row)
   if (bucket !== undefined && isForeign(row, stores, bucket)) throw notFound('bucket')
@@ -221,13 +226,13 @@ const changing = (work: Promise<void>, field?: string): Promise<void> =>
   refusing(work, ({ status, code, message }) => {
     if (code === 'NoSuchBucket') return notFound('bucket')
     if (code === 'BucketNotEmpty') return conflict('in_use', NOT_EMPTY)
-    if (TAKEN.includes(code)) return bucketTaken()
+    if (NAME_CODES.includes(code)) return bucketTaken()
     return status === 400 && field !== undefined
       ? badField(field, message)
       : conflict('state_not_allowed', `The object storage refused: ${message === '' ? code : message}`)
   })
 
-const TAKEN: readonly string[] = ['BucketAlreadyExists', 'BucketAlreadyOwnedByYou']
+const NAME_CODES: readonly string[] = ['BucketAlreadyExists', 'BucketAlreadyOwnedByYou']
 
 async function refusing<Result>(work: Promise<Result>, problemOf: (error: BrowseRefused) => Error): Promise<Result> {
   try {

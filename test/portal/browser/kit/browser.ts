@@ -14,6 +14,9 @@ export interface PageOptions {
   readonly as?: Visitor
   /** Other origins that the page opens. */
   readonly opens?: readonly string[]
+  /** Its pages send requests to the object storage. `trusted`: as in a browser whose owner has added the authority of
+   *  the product. */
+  readonly objectStorage?: 'trusted' | 'untrusted'
   /** In CSS pixels. */
   readonly width?: number
   readonly height?: number
@@ -66,7 +69,7 @@ export function usePortal(listener: 'api_url' | 'operator_url' = 'api_url'): Por
     signUp: () => signUp(endpoints),
     async page(options = {}) {
       const { as, opens = [], width = NOTEBOOK, height = HEIGHT, theme = 'light', locale = 'en-US' } = options
-      const { at = url, allows = [] } = options
+      const { at = url, allows = [], objectStorage } = options
       if (browser === undefined) throw new Error('pages are for tests')
       const context = await browser.newContext({
         baseURL: at,
@@ -74,10 +77,15 @@ export function usePortal(listener: 'api_url' | 'operator_url' = 'api_url'): Por
         colorScheme: theme,
         locale,
         timezoneId: 'UTC',
-        extraHTTPHeaders: { 'x-forwarded-for': as?.address ?? newAddress() },
+        ignoreHTTPSErrors: objectStorage === 'trusted',
+        // it would be sent to every origin, and no browser adds one
+        ...(objectStorage === undefined
+          ? { extraHTTPHeaders: { 'x-forwarded-for': as?.address ?? newAddress() } }
+          : {}),
       })
       context.setDefaultTimeout(PATIENCE_MILLISECONDS)
-      const faults = watch(context, [at, ...opens])
+      const others = objectStorage === undefined ? opens : [...opens, endpoints.object_storage_url ?? '']
+      const faults = watch(context, [at, ...others])
       onTestFinished(async () => {
         // a route may be answering still
         await Promise.all(context.pages().map((page) => page.unrouteAll({ behavior: 'ignoreErrors' })))
