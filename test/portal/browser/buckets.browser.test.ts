@@ -66,7 +66,8 @@ const nextDownload = (context: BrowserContext): Promise<Download> =>
 
 async function contentOf(download: Download): Promise<string> {
   const chunks: Buffer[] = []
-  for await (const chunk of await download.createReadStream()) chunks.push(chunk as Buffer) // without an encoding it is one
+  // without an encoding, its pieces are bytes
+  for await (const chunk of await download.createReadStream()) chunks.push(chunk as Buffer)
   return Buffer.concat(chunks).toString()
 }
 
