@@ -40,6 +40,9 @@ export interface ObjectStorageMove {
 }
 type Json<T> = ColumnType<T, string, string>
 
+/** Null: not measured. */
+type MaybeCount = ColumnType<number | null, number | null | undefined, number | null>
+
 interface CounterColumns {
   network_received_bytes: Count
   network_transmitted_bytes: Count
@@ -697,8 +700,14 @@ export interface Tables extends IdentityTables {
   }
   /** External systems, and which process may write to each until when. */
   turn: { name: string; holder: string; ends_at: Date }
-  usage_reading: CounterColumns & { epoch: string; seen_at: Instant }
-  server_metric: CounterColumns & { server_uid: string; step_seconds: number; at: Instant }
+  usage_reading: CounterColumns & { epoch: string; seen_at: Instant; cpu_milliseconds: MaybeCount }
+  server_metric: CounterColumns & {
+    server_uid: string
+    step_seconds: number
+    at: Instant
+    cpu_milliseconds: MaybeCount
+    memory_used_bytes: MaybeCount
+  }
   network_transfer: {
     account_id: string
     date: ColumnType<Date, string, string>

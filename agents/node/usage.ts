@@ -69,4 +69,8 @@ const usageOf = ({ name, uid, incarnation, startedAt }: Guest, counters: GuestCo
     diskReadOperations: counters.diskReadOperations,
     diskWriteOperations: counters.diskWriteOperations,
   },
+  load: {
+    cpuMilliseconds: counters.cpuMilliseconds ?? null,
+    memoryUsedBytes: counters.memoryUsedBytes ?? null,
+  },
 })

@@ -1,7 +1,20 @@
 /** Usage of servers: series and monthly transfer, from readings of counters. A reading is added once, regardless of how
  *  often and by how many processes it is reported: only its increase over the newest one of its epoch counts. */
 import { type Selectable, sql } from 'kysely'
-import { type Counters, growth, newest, NO_COUNTERS, STEPS, stepOf } from '../../domain/usage/rules.ts'
+import {
+  addLoads,
+  type Counters,
+  cpuGrowth,
+  growth,
+  largest,
+  type Load,
+  newest,
+  NO_COUNTERS,
+  NO_LOAD,
+  type Point,
+  STEPS,
+  stepOf,
+} from '../../domain/usage/rules.ts'
 import type { ServerTransfer } from '../../domain/billing/transfer.ts'
 import type { Database, Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
@@ -16,6 +29,8 @@ export interface CounterReading {
   readonly serverUid: string
   readonly serverName: string
   readonly counters: Counters
+  /** None is measured when absent. Processor time since the process started. */
+  readonly load?: Load
 }
 
 /** Adds the increase since the newest reading of each epoch to the series and to the day's transfer. */
@@ -36,23 +51,30 @@ export async function recordReadings(db: Database, readings: readonly CounterRea
       .forUpdate()
       .execute()
     const before = new Map(known.map((row) => [row.epoch, fromRow(row)]))
-    const grown: (CounterReading & { readonly added: Counters })[] = []
+    const cpuBefore = new Map(known.map((row) => [row.epoch, row.cpu_milliseconds]))
+    const grown: GrownReading[] = []
     for (const reading of readings) {
+      const { cpuMilliseconds, memoryUsedBytes } = reading.load ?? NO_LOAD
+      const earlierCpu = cpuBefore.get(reading.epoch) ?? null
+      cpuBefore.set(reading.epoch, largest(earlierCpu, cpuMilliseconds))
+      const load = { cpuMilliseconds: cpuGrowth(earlierCpu, cpuMilliseconds), memoryUsedBytes }
       const earlier = before.get(reading.epoch) ?? NO_COUNTERS
       before.set(reading.epoch, newest(earlier, reading.counters))
-      grown.push({ ...reading, added: growth(earlier, reading.counters) })
+      grown.push({ ...reading, added: growth(earlier, reading.counters), load })
     }
     await tx
       .insertInto('usage_reading')
       .values(
         epochs.flatMap((epoch) => {
           const counters = before.get(epoch)
-          return counters === undefined ? [] : [{ epoch, seen_at: now, ...toRow(counters) }]
+          if (counters === undefined) return []
+          return [{ epoch, seen_at: now, ...toRow(counters), cpu_milliseconds: cpuBefore.get(epoch) ?? null }]
         }),
       )
       .onConflict((conflict) =>
         conflict.column('epoch').doUpdateSet((row) => ({
           seen_at: row.ref('excluded.seen_at'),
+          cpu_milliseconds: row.ref('excluded.cpu_milliseconds'),
           network_received_bytes: row.ref('excluded.network_received_bytes'),
           network_transmitted_bytes: row.ref('excluded.network_transmitted_bytes'),
           disk_read_bytes: row.ref('excluded.disk_read_bytes'),
@@ -67,19 +89,27 @@ export async function recordReadings(db: Database, readings: readonly CounterRea
   })
 }
 
-type GrownReadings = readonly (CounterReading & { readonly added: Counters })[]
+/** With the growth since the reading before it, of its processor time too. */
+interface GrownReading extends CounterReading {
+  readonly added: Counters
+  readonly load: Load
+}
+type GrownReadings = readonly GrownReading[]
 
 async function addToSeries(tx: Queries, grown: GrownReadings, now: Date): Promise<void> {
-  const moved = sumBy(grown, ({ serverUid }) => serverUid).filter(({ added }) =>
-    Object.values(added).some((count) => count > 0),
+  const moved = sumBy(grown, ({ serverUid }) => serverUid).filter(
+    ({ added, load }) =>
+      Object.values(added).some((count) => count > 0) || load.cpuMilliseconds !== null || load.memoryUsedBytes !== null,
   )
   if (moved.length === 0) return
-  const rows = moved.flatMap(({ serverUid, added }) =>
+  const rows = moved.flatMap(({ serverUid, added, load }) =>
     STEPS.map(({ stepSeconds }) => ({
       server_uid: serverUid,
       step_seconds: stepSeconds,
       at: stepOf(now, stepSeconds),
       ...toRow(added),
+      cpu_milliseconds: load.cpuMilliseconds,
+      memory_used_bytes: load.memoryUsedBytes,
     })),
   )
   await tx
@@ -87,6 +117,9 @@ async function addToSeries(tx: Queries, grown: GrownReadings, now: Date): Promis
     .values(rows)
     .onConflict((conflict) =>
       conflict.columns(['server_uid', 'step_seconds', 'at']).doUpdateSet((row) => ({
+        cpu_milliseconds: sql<number | null>`coalesce(server_metric.cpu_milliseconds + excluded.cpu_milliseconds,
+          server_metric.cpu_milliseconds, excluded.cpu_milliseconds)`,
+        memory_used_bytes: sql<number | null>`greatest(server_metric.memory_used_bytes, excluded.memory_used_bytes)`,
         network_received_bytes: row(
           'server_metric.network_received_bytes',
           '+',
@@ -144,7 +177,12 @@ function sumBy(grown: GrownReadings, keyOf: (reading: CounterReading) => string)
   const sums = new Map<string, GrownReadings[number]>()
   for (const reading of grown) {
     const known = sums.get(keyOf(reading))
-    sums.set(keyOf(reading), known === undefined ? reading : { ...reading, added: add(known.added, reading.added) })
+    sums.set(
+      keyOf(reading),
+      known === undefined
+        ? reading
+        : { ...reading, added: add(known.added, reading.added), load: addLoads(known.load, reading.load) },
+    )
   }
   return [...sums].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, reading]) => reading)
 }
@@ -159,17 +197,17 @@ const add = (one: Counters, other: Counters): Counters => ({
 })
 
 /** The series of this step length since the given time, in any order. */
-export async function listMetrics(
-  db: Queries,
-  serverUid: string,
-  stepSeconds: number,
-  since: Date,
-): Promise<(Counters & { readonly at: Date })[]> {
+export async function listMetrics(db: Queries, serverUid: string, stepSeconds: number, since: Date): Promise<Point[]> {
   const rows = await selectWhere(db, 'server_metric', { server_uid: serverUid, step_seconds: stepSeconds })
     .selectAll()
     .where('at', '>=', since)
     .execute()
-  return rows.map((row) => ({ at: row.at, ...fromRow(row) }))
+  return rows.map((row) => ({
+    at: row.at,
+    ...fromRow(row),
+    cpuMilliseconds: row.cpu_milliseconds,
+    memoryUsedBytes: row.memory_used_bytes,
+  }))
 }
 
 /** Transfer of the account's servers in the days from `start` until before `end`, by server id. */

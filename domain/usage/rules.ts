@@ -10,6 +10,33 @@ export interface Counters {
   readonly diskWriteOperations: number
 }
 
+/** What a guest uses, as far as its host and the guest report it: null for the rest. */
+export interface Load {
+  /** Processor time, which only grows. */
+  readonly cpuMilliseconds: number | null
+  readonly memoryUsedBytes: number | null
+}
+
+export const NO_LOAD: Load = { cpuMilliseconds: null, memoryUsedBytes: null }
+
+/** Processor time since then; null without both readings. The first reading of a process counts nothing: it may be as
+ *  old as the process. */
+export const cpuGrowth = (before: number | null, after: number | null): number | null =>
+  before === null || after === null ? null : Math.max(0, after - before)
+
+/** The larger of two values, of those that are there. */
+export const largest = (one: number | null, other: number | null): number | null =>
+  one === null || other === null ? (one ?? other) : Math.max(one, other)
+
+/** The loads of processes of one guest on two hosts: it moves. */
+export const addLoads = (one: Load, other: Load): Load => ({
+  cpuMilliseconds:
+    one.cpuMilliseconds === null && other.cpuMilliseconds === null
+      ? null
+      : (one.cpuMilliseconds ?? 0) + (other.cpuMilliseconds ?? 0),
+  memoryUsedBytes: largest(one.memoryUsedBytes, other.memoryUsedBytes),
+})
+
 export const NO_COUNTERS: Counters = {
   networkReceivedBytes: 0,
   networkTransmittedBytes: 0,
@@ -64,7 +91,7 @@ export const STEPS: readonly { readonly stepSeconds: number; readonly keptSecond
 export const stepOf = (at: Date, stepSeconds: number): Date =>
   new Date(Math.floor(at.getTime() / (stepSeconds * 1_000)) * stepSeconds * 1_000)
 
-export interface Point extends Counters {
+export interface Point extends Counters, Load {
   readonly at: Date
 }
 
@@ -74,7 +101,8 @@ export function seriesStart(period: MetricsPeriod, now: Date): Date {
   return new Date(stepOf(now, stepSeconds).getTime() - (seconds - stepSeconds) * 1_000)
 }
 
-/** One point per step, oldest first, zero where nothing was counted; the last step is incomplete. `points` may be in
+/** One point per step, oldest first, zero where nothing was counted, null where no load was measured; the last step is
+ *  incomplete. `points` may be in
  *  any order. */
 export function seriesOf(period: MetricsPeriod, points: readonly Point[], now: Date): Point[] {
   const { seconds, stepSeconds } = PERIODS[period]
@@ -82,6 +110,6 @@ export function seriesOf(period: MetricsPeriod, points: readonly Point[], now: D
   const start = seriesStart(period, now).getTime()
   return Array.from({ length: seconds / stepSeconds }, (_, index) => {
     const at = new Date(start + index * stepSeconds * 1_000)
-    return counted.get(at.getTime()) ?? { at, ...NO_COUNTERS }
+    return counted.get(at.getTime()) ?? { at, ...NO_COUNTERS, ...NO_LOAD }
   })
 }

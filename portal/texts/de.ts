@@ -680,6 +680,10 @@ export const de: Texts = {
   },
   metrics: {
     title: 'Messwerte',
+    cpu: 'Prozessor',
+    ofCores: (count) => `von ${number(count)} ${plural(count, 'Kern', 'Kernen')}`,
+    memory: 'Arbeitsspeicher',
+    used: 'belegt',
     periods: { '1h': 'Stunde', '24h': 'Tag', '7d': 'Woche', '30d': 'Monat' },
     network: 'Netz',
     disk: 'Platte',

@@ -682,6 +682,10 @@ export const en = {
   },
   metrics: {
     title: 'Metrics',
+    cpu: 'Processor',
+    ofCores: (count: number) => `of ${number(count)} ${plural(count, 'core', 'cores')}`,
+    memory: 'Memory',
+    used: 'used',
     periods: { '1h': 'Hour', '24h': 'Day', '7d': 'Week', '30d': 'Month' },
     network: 'Network',
     disk: 'Disk',

@@ -1,4 +1,4 @@
-/** Lines over time: two series, from zero, the last step dotted because it is still in progress. */
+/** Lines over time: one or two series, from zero, the last step dotted because it is still in progress. */
 import './chart.css'
 import { type ReactNode, useEffect, useRef } from 'react'
 import UPlot from 'uplot'
@@ -7,14 +7,15 @@ import { t } from '../texts/index.ts'
 
 export interface Series {
   readonly name: string
-  readonly values: readonly number[]
+  /** Null where nothing was measured: the line has a gap there. */
+  readonly values: readonly (number | null)[]
 }
 
 export interface ChartProps {
   readonly title: string
   /** Seconds since 1970. */
   readonly times: readonly number[]
-  readonly series: readonly [Series, Series]
+  readonly series: readonly [Series] | readonly [Series, Series]
   readonly format: (value: number) => string
   /** The axis shows at least so much: a quiet line is flat, not a mountain. */
   readonly least: number
@@ -27,7 +28,7 @@ export function Chart(props: ChartProps): ReactNode {
   const { title, times, series, format } = props
   const place = useRef<HTMLDivElement>(null)
   usePlot(place, props)
-  const peak = Math.max(0, ...series.flatMap(({ values }) => values))
+  const peak = peakOf(series)
   return (
     <figure className="chart">
       <figcaption>
@@ -51,6 +52,11 @@ export function Chart(props: ChartProps): ReactNode {
   )
 }
 
+const peakOf = (series: ChartProps['series']): number =>
+  Math.max(0, ...series.flatMap(({ values }) => values.filter((value) => value !== null)))
+
+const NOTHING = '–'
+
 function Numbers({ times, series, format }: Pick<ChartProps, 'times' | 'series' | 'format'>): ReactNode {
   return (
     <table>
@@ -69,7 +75,7 @@ function Numbers({ times, series, format }: Pick<ChartProps, 'times' | 'series' 
           <tr key={time}>
             <th scope="row">{minute(time)}</th>
             {series.map(({ name, values }) => (
-              <td key={name}>{format(values[Math.max(0, times.length - ROWS_MAXIMUM) + at] ?? 0)}</td>
+              <td key={name}>{cellOf(values[Math.max(0, times.length - ROWS_MAXIMUM) + at], format)}</td>
             ))}
           </tr>
         ))}
@@ -77,6 +83,9 @@ function Numbers({ times, series, format }: Pick<ChartProps, 'times' | 'series' 
     </table>
   )
 }
+
+const cellOf = (value: number | null | undefined, format: ChartProps['format']): string =>
+  value === null || value === undefined ? NOTHING : format(value)
 
 function usePlot(place: { readonly current: HTMLDivElement | null }, props: ChartProps): void {
   const { times, series, least, format } = props
@@ -116,7 +125,7 @@ function drawn(place: HTMLDivElement, { times, series, least, format }: Omit<Cha
   const soft = colourOf('--text-soft', place)
   const grid = { stroke: colourOf('--line', place), width: 1 }
   const axis = { stroke: soft, grid, ticks: { show: false }, font: `11px ${getComputedStyle(place).fontFamily}` }
-  const top = Math.max(least, ...series.flatMap(({ values }) => values)) * 1.08
+  const top = Math.max(least, peakOf(series)) * 1.08
   const [first, second] = series
   const line = { width: 1.5, points: { show: false } }
   return new UPlot(
@@ -135,10 +144,12 @@ function drawn(place: HTMLDivElement, { times, series, least, format }: Omit<Cha
       series: [
         {},
         { ...line, stroke: colourOf('--accent', place), label: first.name },
-        { ...line, stroke: colourOf('--good', place), label: second.name, dash: [5, 4] },
+        ...(second === undefined
+          ? []
+          : [{ ...line, stroke: colourOf('--good', place), label: second.name, dash: [5, 4] }]),
       ],
     },
-    [[...times], [...first.values], [...second.values]],
+    [[...times], [...first.values], ...(second === undefined ? [] : [[...second.values]])],
     place,
   )
 }

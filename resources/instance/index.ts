@@ -606,6 +606,10 @@ export type ObservationSpec = z.infer<typeof Observation.spec>
 export type ObservationStatus = z.infer<typeof Observation.status>
 
 const Count = z.int().min(0)
+/** Header of a request for usage: a controller of an earlier release does not send it, and refuses what it does not
+ *  know. */
+export const USAGE_FIELDS_HEADER = 'svccloud-usage-fields'
+export const USAGE_FIELDS = 'load'
 /** Counters of a guest since its process started, as its node's agent reports them at /v1/usage. */
 export const GuestUsage = z.strictObject({
   instance: z.string(),
@@ -619,6 +623,8 @@ export const GuestUsage = z.strictObject({
     diskReadOperations: Count,
     diskWriteOperations: Count,
   }),
+  /** Only for a caller that asks for it. Null: not measured. */
+  load: z.strictObject({ cpuMilliseconds: Count.nullable(), memoryUsedBytes: Count.nullable() }).optional(),
 })
 export type GuestUsage = z.infer<typeof GuestUsage>
 

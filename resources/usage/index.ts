@@ -21,6 +21,14 @@ const MetricsPoint = z
     disk_written_bytes: Count,
     disk_read_operations: Count,
     disk_write_operations: Count,
+    cpu_seconds: z
+      .number()
+      .min(0)
+      .nullable()
+      .describe('Processor time in the step, of all cores together; null when it was not measured.'),
+    memory_used_bytes: Count.nullable().describe(
+      'Most memory that the guest reported as used in the step; null when it reported none.',
+    ),
   })
   .meta({ id: 'MetricsPoint' })
 export const MetricsSeries = z
@@ -62,9 +70,11 @@ export const getServerMetrics = route({
   id: 'get_server_metrics',
   method: 'GET',
   path: '/v1/servers/{id}/metrics',
-  summary: 'Get network and disk usage of a server',
+  summary: 'Get network, disk, processor and memory usage of a server',
   permission: 'read',
-  description: 'Sums for each step of the period. Readings arrive about every twenty seconds.',
+  description:
+    'Sums for each step of the period, and the most memory in it. Readings arrive about every twenty seconds. The ' +
+    'processor time is that of the server on its host. Used memory is what the guest reports through its balloon driver.',
   params: z.strictObject({ id: Id }),
   query: z.strictObject({ period: z.enum(METRICS_PERIODS).default('1h').describe('Length of the series.') }),
   answers: { 200: MetricsSeries },
@@ -103,6 +113,8 @@ export const toMetricsSeries = (period: MetricsPeriod, points: readonly Point[])
     disk_written_bytes: point.diskWrittenBytes,
     disk_read_operations: point.diskReadOperations,
     disk_write_operations: point.diskWriteOperations,
+    cpu_seconds: point.cpuMilliseconds === null ? null : point.cpuMilliseconds / 1_000,
+    memory_used_bytes: point.memoryUsedBytes,
   })),
 })
 

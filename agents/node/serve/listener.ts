@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
-import type { GuestUsage } from '../../../resources/instance/index.ts'
+import { type GuestUsage, USAGE_FIELDS, USAGE_FIELDS_HEADER } from '../../../resources/instance/index.ts'
 import type { GuestConsole } from '../drivers/hypervisor/hypervisor.ts'
 import type { AgentCertificate } from './certificate.ts'
 import { streamConsole, takeInput } from './console.ts'
@@ -109,7 +109,7 @@ function answerRequests(
     if (request.url === USAGE_PATH && request.method === 'GET')
       return void response
         .writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' })
-        .end(JSON.stringify({ guests: await usage() }))
+        .end(JSON.stringify({ guests: await usageFor(request, usage) }))
     const name = PATH.exec(request.url ?? '')?.[1] ?? ''
     const console = consoleOf(name)
     if (console === undefined) return refuse(response, 404, 'not_found')
@@ -119,6 +119,12 @@ function answerRequests(
     if (refusal !== undefined) return refuse(response, refusal.status, refusal.reason)
     response.writeHead(204).end()
   }
+}
+
+/** What the caller understands. */
+async function usageFor({ headers }: IncomingMessage, usage: ListenerOptions['usage']): Promise<readonly GuestUsage[]> {
+  const guests = await usage()
+  return headers[USAGE_FIELDS_HEADER] === USAGE_FIELDS ? guests : guests.map(({ load: _load, ...guest }) => guest)
 }
 
 const refuse = (response: ServerResponse, status: number, reason: keyof typeof MESSAGES): void =>

@@ -7,7 +7,13 @@ import { askPinned } from '../../../kit/http/pinned.ts'
 import { Secret } from '../../../kit/kube/object.ts'
 import type { Store } from '../../../kit/kube/store.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
-import { AGENT_ACCESS_SECRET_NAME, GuestUsage, nodeNamespace } from '../../../resources/instance/index.ts'
+import {
+  AGENT_ACCESS_SECRET_NAME,
+  GuestUsage,
+  nodeNamespace,
+  USAGE_FIELDS,
+  USAGE_FIELDS_HEADER,
+} from '../../../resources/instance/index.ts'
 import type { UsageSource } from './collector.ts'
 
 const Answer = z.strictObject({ guests: z.array(GuestUsage) })
@@ -48,7 +54,8 @@ export function usageFromAgents({ store, clock }: { readonly store: Store; reado
     const late = new AbortController()
     const cancel = clock.after(ANSWER_MILLISECONDS_MAXIMUM, () => late.abort())
     try {
-      const response = await askPinned(target, { method: 'GET', agent: keepAliveAgent, signal: late.signal })
+      const headers = { [USAGE_FIELDS_HEADER]: USAGE_FIELDS }
+      const response = await askPinned(target, { method: 'GET', agent: keepAliveAgent, signal: late.signal, headers })
       const body = await readWhole(response, ANSWER_BYTES_MAXIMUM)
       if (response.statusCode === 200) return Answer.parse(JSON.parse(body.toString())).guests
     } finally {

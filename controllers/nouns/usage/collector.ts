@@ -1,5 +1,6 @@
 /** Reads from every host the traffic of its guests, and adds it to their series. A host that does not answer loses
  *  nothing: its counters keep growing, and the next answer contains what the last ones missed. */
+import { defined } from '../../../domain/defined.ts'
 import { pruneUsage, type CounterReading, recordReadings } from '../../../db/usage/index.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { accountOfNamespace } from '../../../resources/index.ts'
@@ -53,9 +54,9 @@ export function openUsageCollector(options: CollectorOptions): () => Promise<voi
     const usages = await options.usageOf(node)
     const owners = ownersOf(options, name, usages, known.get(name) ?? new Map())
     known.set(name, owners)
-    const readings = usages.flatMap(({ instance, epoch, counters }): CounterReading[] => {
+    const readings = usages.flatMap(({ instance, epoch, counters, load }): CounterReading[] => {
       const owner = owners.get(instance)
-      return owner === undefined ? [] : [{ epoch: `${name}/${epoch}`, ...owner, counters }]
+      return owner === undefined ? [] : [{ epoch: `${name}/${epoch}`, ...owner, counters, ...defined({ load }) }]
     })
     await orUnavailable(recordReadings(options.db, readings, options.clock.now()))
   }

@@ -1,4 +1,4 @@
-/** Traffic and disk of a server over time. */
+/** Processor, memory, traffic and disk of a server over time. */
 import { type ReactNode, useMemo, useState } from 'react'
 import type { MetricsSeries, Server } from '../../../client/schema.ts'
 import { useRead } from '../../api/cache.ts'
@@ -40,7 +40,7 @@ export function MetricsTab({ item }: { readonly item: Server }): ReactNode {
           <Loading lines={5} />
         </Panel>
       ) : (
-        <Charts series={data} />
+        <Charts series={data} cores={item.cores} />
       )}
     </Stack>
   )
@@ -48,11 +48,14 @@ export function MetricsTab({ item }: { readonly item: Server }): ReactNode {
 
 const perSecond = (value: number): string => t().metrics.perSecond(bytes(value))
 const operations = (value: number): string => t().metrics.perSecond(number(value, 1))
+const percent = (value: number): string => `${number(value)} %`
+const isMeasured = (values: readonly (number | null)[]): boolean => values.some((value) => value !== null)
 const LEAST_BYTES = 1024
+const MEBIBYTE = 1024 ** 2
 const LEAST_OPERATIONS = 5
 
-function Charts({ series }: { readonly series: MetricsSeries }): ReactNode {
-  const charts = useMemo(() => chartsOf(series), [series])
+function Charts({ series, cores }: { readonly series: MetricsSeries; readonly cores: number }): ReactNode {
+  const charts = useMemo(() => chartsOf(series, cores), [series, cores])
   if (series.points.length === 0)
     return (
       <Panel>
@@ -70,12 +73,36 @@ function Charts({ series }: { readonly series: MetricsSeries }): ReactNode {
   )
 }
 
-function chartsOf({ points, step_seconds: step }: MetricsSeries): readonly ChartProps[] {
-  type Field = Exclude<keyof (typeof points)[number], 'at'>
+function chartsOf({ points, step_seconds: step }: MetricsSeries, cores: number): readonly ChartProps[] {
+  type Field = Exclude<keyof (typeof points)[number], 'at' | 'cpu_seconds' | 'memory_used_bytes'>
   const times = points.map(({ at }) => Date.parse(at) / 1000)
   const of = (field: Field, name: string) => ({ name, values: points.map((point) => point[field] / step) })
   const texts = t().metrics
+  const cpu = points.map(({ cpu_seconds: seconds }) => (seconds === null ? null : (seconds / step / cores) * 100))
+  const memory = points.map(({ memory_used_bytes: used }) => used)
   return [
+    ...(isMeasured(cpu) && cores > 0
+      ? [
+          {
+            title: texts.cpu,
+            times,
+            series: [{ name: texts.ofCores(cores), values: cpu }] as const,
+            format: percent,
+            least: 100,
+          },
+        ]
+      : []),
+    ...(isMeasured(memory)
+      ? [
+          {
+            title: texts.memory,
+            times,
+            series: [{ name: texts.used, values: memory }] as const,
+            format: bytes,
+            least: MEBIBYTE,
+          },
+        ]
+      : []),
     {
       title: texts.network,
       times,

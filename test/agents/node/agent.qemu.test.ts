@@ -32,6 +32,8 @@ import {
   NODE_REPORT_NAME,
   NodeReport,
   nodeNamespace,
+  USAGE_FIELDS,
+  USAGE_FIELDS_HEADER,
   Volume,
 } from '../../../resources/instance/index.ts'
 import { eventually, until } from '../../eventually.ts'
@@ -144,7 +146,12 @@ async function ask(
   return new Promise((resolve, reject) => {
     const call = request(
       `${endpoint.url}${path}`,
-      { method, agent: false, rejectUnauthorized: false, headers: { authorization: `Bearer ${token}` } },
+      {
+        method,
+        agent: false,
+        rejectUnauthorized: false,
+        headers: { authorization: `Bearer ${token}`, [USAGE_FIELDS_HEADER]: USAGE_FIELDS },
+      },
       (response) => resolve({ status: response.statusCode ?? 0, response }),
     )
     call.once('error', reject)
@@ -162,13 +169,13 @@ async function ask(
   })
 }
 
-async function usage(): Promise<GuestUsage['counters'] | undefined> {
+async function usage(): Promise<GuestUsage | undefined> {
   const { response } = await ask('GET', TOKEN, undefined, '/v1/usage')
   let text = ''
   for await (const chunk of response) text += String(chunk)
   return (JSON.parse(text) as { readonly guests: readonly GuestUsage[] }).guests.find(
     ({ instance }) => instance === NAME,
-  )?.counters // the agent's answer
+  ) // the agent's answer
 }
 
 /** What the console says, line by line, until the stream ends or breaks. */
@@ -281,11 +288,20 @@ it('runs a guest through its life, across the death of its agent', async () => {
 
   // Its traffic is counted, and no restart of the agent forgets it.
   const moved = await eventually('traffic', async () => {
-    const counters = await usage()
+    const { counters } = (await usage()) ?? {}
     return counters !== undefined && counters.networkReceivedBytes > 0 ? counters : undefined
   })
+  // Its driver reports how much memory it uses, and its host how much processor time.
+  const load = await eventually('what it reports of its memory', async () => {
+    const { load: read } = (await usage()) ?? {}
+    return typeof read?.memoryUsedBytes === 'number' && typeof read.cpuMilliseconds === 'number'
+      ? { memory: read.memoryUsedBytes, cpu: read.cpuMilliseconds }
+      : undefined
+  })
+  expect(load.memory).toBeGreaterThan(1_000_000)
+  expect(load.cpu).toBeGreaterThan(0)
   await ssh('head -c 1000000 /dev/zero')
-  const more = await usage()
+  const more = (await usage())?.counters
   expect((more?.networkTransmittedBytes ?? 0) - moved.networkTransmittedBytes).toBeGreaterThan(1_000_000)
 
   // The agent dies; the guest does not notice, and is adopted.
@@ -296,7 +312,7 @@ it('runs a guest through its life, across the death of its agent', async () => {
   await startAgent()
   expect(await guestPid()).toBe(pid)
   expect(signalProcess(pid, 0)).toBe(true)
-  const after = await eventually('traffic', usage)
+  const after = await eventually('traffic', async () => (await usage())?.counters)
   expect(after.networkTransmittedBytes).toBeGreaterThanOrEqual(more?.networkTransmittedBytes ?? 0)
   let tail = ''
   const again = await ask('GET')

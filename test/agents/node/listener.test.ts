@@ -10,6 +10,7 @@ import { type AgentCertificate, openCertificate } from '../../../agents/node/ser
 import type { ServedConsole } from '../../../agents/node/serve/console.ts'
 import { type Listener, type ListenerOptions, startListener } from '../../../agents/node/serve/listener.ts'
 import { NO_COUNTERS } from '../../../domain/usage/rules.ts'
+import { USAGE_FIELDS, USAGE_FIELDS_HEADER } from '../../../resources/instance/index.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
@@ -20,6 +21,8 @@ let listener: Listener
 let line: Line
 let typed: string
 
+const READ = { instance: 'web', epoch: 'e', counters: { ...NO_COUNTERS, diskReadBytes: 7 } }
+const LOAD = { cpuMilliseconds: 5, memoryUsedBytes: null }
 const options = (): ListenerOptions => ({
   host: '127.0.0.1',
   port: 0,
@@ -28,7 +31,7 @@ const options = (): ListenerOptions => ({
   log: silentLog,
   isAuthorized: async (authorization) => authorization === 'Bearer good',
   consoleOf: (name) => (name === 'web' ? line : undefined),
-  usage: async () => [{ instance: 'web', epoch: 'e', counters: { ...NO_COUNTERS, diskReadBytes: 7 } }],
+  usage: async () => [{ ...READ, load: LOAD }],
 })
 
 beforeEach(async () => {
@@ -44,12 +47,12 @@ afterEach(async () => {
 })
 
 const run = () => line.running(1, (bytes) => ((typed += bytes.toString()), true))
-const open = (method: string, path = '/v1/instances/web/console', body?: Buffer, token = 'good') =>
+const open = (method: string, path = '/v1/instances/web/console', body?: Buffer, token = 'good', more = {}) =>
   new Promise<{ status: number; text: () => string; ended: Promise<void>; destroy: () => void; fingerprint: string }>(
     (resolve, reject) => {
       const call = request(
         `${listener.url}${path}`,
-        { method, agent: false, rejectUnauthorized: false, headers: { authorization: `Bearer ${token}` } },
+        { method, agent: false, rejectUnauthorized: false, headers: { ...more, authorization: `Bearer ${token}` } },
         (response) => {
           let text = ''
           response.setEncoding('utf8').on('data', (chunk: string) => void (text += chunk))
@@ -167,8 +170,11 @@ it('reports to callers with the token what the guests have transferred', async (
   await answer.ended
   expect(answer.status).toBe(200)
   expect(JSON.parse(answer.text())).toEqual({
-    guests: [{ instance: 'web', epoch: 'e', counters: { ...NO_COUNTERS, diskReadBytes: 7 } }],
+    guests: [READ],
   })
+  const newer = await open('GET', '/v1/usage', undefined, 'good', { [USAGE_FIELDS_HEADER]: USAGE_FIELDS })
+  await newer.ended
+  expect(JSON.parse(newer.text()), 'a controller of this release').toEqual({ guests: [{ ...READ, load: LOAD }] })
   expect((await open('GET', '/v1/usage', undefined, 'bad')).status).toBe(401)
 })
 

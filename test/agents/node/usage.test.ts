@@ -56,8 +56,11 @@ describe('usage of a host', () => {
           diskReadOperations: 2,
           diskWriteOperations: 3,
         },
+        load: { cpuMilliseconds: null, memoryUsedBytes: null },
       },
     ])
+    host.counters = { ...counted(7), cpuMilliseconds: 12, memoryUsedBytes: 34 }
+    expect((await usage.list())[0]?.load).toEqual({ cpuMilliseconds: 12, memoryUsedBytes: 34 })
   })
 
   it('keeps the last reading of a guest that ended until it has surely been asked for', async () => {

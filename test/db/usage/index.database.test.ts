@@ -91,6 +91,49 @@ describe('readings', () => {
   })
 })
 
+describe('the load of a server', () => {
+  const loadIn = async (at = now) => {
+    const points = seriesOf('1h', await listMetrics(database.db, serverUid, 60, new Date(0)), at)
+    return points.map(({ cpuMilliseconds, memoryUsedBytes }) => [cpuMilliseconds, memoryUsedBytes]).slice(-2)
+  }
+  const loaded = (cpuMilliseconds: number | null, memoryUsedBytes: number | null, more: Partial<CounterReading> = {}) =>
+    reading(100, { load: { cpuMilliseconds, memoryUsedBytes }, ...more })
+  const later = new Date(now.getTime() + 60_000)
+
+  test('is the processor time since the reading before, once, and the most memory of a step', async () => {
+    await record([loaded(90_000, 500)])
+    expect(await loadIn(), 'a first reading is as old as its process').toEqual([
+      [null, null],
+      [null, 500],
+    ])
+    await record([loaded(91_500, 700)])
+    await record([loaded(91_500, 600)])
+    await record([loaded(91_000, null)]) // late
+    await record([loaded(92_000, 100)], later)
+    expect(await loadIn(later)).toEqual([
+      [1_500, 700],
+      [500, 100],
+    ])
+  })
+
+  test('starts again with another process; while a guest moves, both count', async () => {
+    const other = { epoch: `node-2/${serverUid}/2` }
+    await record([loaded(1_000, 500), loaded(10, 300, other)])
+    await record([loaded(1_200, 500), loaded(60, 800, other)])
+    expect((await loadIn()).at(-1)).toEqual([250, 800])
+  })
+
+  test('of hosts and processes that do not measure it is unknown, and adds nothing later', async () => {
+    await record([reading(100)])
+    expect((await loadIn()).at(-1)).toEqual([null, null])
+    await record([loaded(5_000_000, null)])
+    expect((await loadIn()).at(-1)).toEqual([null, null])
+    await record([reading(120)])
+    await record([loaded(5_000_700, null)])
+    expect((await loadIn()).at(-1)).toEqual([700, null])
+  })
+})
+
 test('steps are deleted when no series shows them; the transfer stays', async () => {
   await record([reading(100)])
   const inTwoHours = new Date(now.getTime() + 7_200_000)

@@ -6,6 +6,7 @@ import {
   METRICS_PERIODS,
   newest,
   NO_COUNTERS,
+  NO_LOAD,
   seriesOf,
   seriesStart,
   STEPS,
@@ -74,6 +75,8 @@ describe('a series', () => {
       diskWrittenBytes: 0,
       diskReadOperations: 0,
       diskWriteOperations: 0,
+      cpuMilliseconds: null,
+      memoryUsedBytes: null,
     })
   })
 
@@ -84,8 +87,8 @@ describe('a series', () => {
       const series = seriesOf(
         period,
         [
-          { at: last, ...counters(5) },
-          { at: before, ...counters(7) },
+          { at: last, ...counters(5), ...NO_LOAD },
+          { at: before, ...counters(7), ...NO_LOAD },
         ],
         now,
       )

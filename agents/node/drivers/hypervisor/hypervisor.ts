@@ -140,6 +140,8 @@ export interface GuestCounters {
   readonly diskReadOperations: number
   readonly diskWriteOperations: number
   readonly cpuMilliseconds?: number
+  /** Reported by the guest, and at most its memory. Not a counter. */
+  readonly memoryUsedBytes?: number
   readonly networkReceivedBytes?: number
   readonly networkTransmittedBytes?: number
 }

@@ -6,7 +6,7 @@ import { closeSync, openSync } from 'node:fs'
 import { mkdir, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { defined } from '../../../../domain/defined.ts'
-import type { Clock } from '../../../../kit/sys/clock.ts'
+import { byTheMachine, type Clock } from '../../../../kit/sys/clock.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
 import { Outages } from '../../../../kit/sys/outages.ts'
 import { environment, isRoot, signalProcess } from '../../../../kit/sys/process.ts'
@@ -306,7 +306,7 @@ class QemuHypervisor implements Hypervisor {
     if (attachment === undefined) return undefined
     const traffic = () =>
       this.#trafficLocks.run(name, () => readTraffic(name, this.#folder(name), this.#options.network))
-    return readCounters(attachment, traffic)
+    return readCounters(attachment, traffic, byTheMachine(this.#options.clock.now()))
   }
 
   askMachine(name: string, request: Buffer): Promise<Buffer> {

@@ -45,6 +45,7 @@ const moved = (transmittedBytes: number) =>
           diskWrittenBytes: 9,
           diskWriteOperations: 2,
         },
+        load: { cpuMilliseconds: 1_000 + transmittedBytes * 100, memoryUsedBytes: 4_096 },
       },
     ],
     systemClock.now(),
@@ -65,9 +66,16 @@ test('the series of a server ends with the step in progress, and is nobody elseâ
     disk_written_bytes: 9,
     disk_write_operations: 2,
     disk_read_bytes: 0,
+    cpu_seconds: null,
+    memory_used_bytes: 4_096,
+  })
+  await moved(17)
+  expect((await ada.send('GET', `/v1/servers/${server.id}/metrics`)).body['points'].at(-1)).toMatchObject({
+    cpu_seconds: 1,
+    memory_used_bytes: 4_096,
   })
   expect((await ada.send('GET', `/v1/servers/${server.id}/metrics?period=30d`)).body['points'].at(-1)).toMatchObject({
-    network_transmitted_bytes: 7,
+    network_transmitted_bytes: 17,
   })
   expect((await ada.send('GET', `/v1/servers/${server.id}/metrics?period=2h`)).status).toBe(400)
   expect((await bob.send('GET', `/v1/servers/${server.id}/metrics`)).status).toBe(404)
