@@ -3,8 +3,8 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useParams, useSearch } from '@tanstack/react-router'
 import { Ellipsis, Folder as FolderIcon, Upload } from 'lucide-react'
-import { type DragEvent, type ReactNode, useState } from 'react'
-import { FileTrigger, Link as AriaLink } from 'react-aria-components'
+import { type DragEvent, type ReactNode, useRef, useState } from 'react'
+import { Link as AriaLink } from 'react-aria-components'
 import type { StoredObject } from '../../client/schema.ts'
 import { printable } from '../../domain/printable.ts'
 import { keyOf, readAgain } from '../api/cache.ts'
@@ -13,6 +13,7 @@ import { asRefusal, Refusal } from '../api/refusal.ts'
 import { useMay } from '../api/session.ts'
 import { Time } from '../nouns/value.tsx'
 import { bytes, utc } from '../texts/format.ts'
+import { storageTexts } from '../texts/object-storage.ts'
 import { t } from '../texts/index.ts'
 import { Button } from '../ui/button.tsx'
 import { Copy } from '../ui/copy.tsx'
@@ -48,7 +49,6 @@ interface InFolder {
 function Bucket({ place, prefix }: InFolder): ReactNode {
   const uploads = useUploads({ ...place, stored: () => void readAgain('list_object_storage_objects') })
   const may = useMay()
-  const texts = t().objectStorage
   const canUpload = may('presign_object_storage_object')
   const drop = (event: DragEvent): void => {
     event.preventDefault()
@@ -58,21 +58,35 @@ function Bucket({ place, prefix }: InFolder): ReactNode {
     <Page
       title={printable(foldersOf(prefix).at(-1)?.name ?? place.bucket)}
       crumbs={crumbsOf(place, prefix)}
-      buttons={
-        canUpload ? (
-          <FileTrigger allowsMultiple onSelect={(files) => uploads.add(prefix, [...(files ?? [])])}>
-            <Button kind="primary" icon={<Upload aria-hidden="true" />}>
-              {texts.upload}
-            </Button>
-          </FileTrigger>
-        ) : undefined
-      }
+      buttons={canUpload ? <UploadButton choose={(files) => uploads.add(prefix, files)} /> : undefined}
     >
       <div className="stack" onDragOver={(event) => event.preventDefault()} onDrop={drop}>
         <UploadList uploads={uploads} />
         <Objects key={prefix} place={place} prefix={prefix} />
       </div>
     </Page>
+  )
+}
+
+function UploadButton({ choose }: { readonly choose: (files: readonly File[]) => void }): ReactNode {
+  const input = useRef<HTMLInputElement>(null)
+  return (
+    <>
+      <Button kind="primary" icon={<Upload aria-hidden="true" />} onPress={() => input.current?.click()}>
+        {storageTexts.upload}
+      </Button>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        onChange={({ target }) => {
+          choose([...(target.files ?? [])])
+          // the same file can be chosen again
+          target.value = ''
+        }}
+      />
+    </>
   )
 }
 
@@ -114,7 +128,6 @@ const useObjects = (place: Place, prefix: string) =>
 function Objects({ place, prefix }: InFolder): ReactNode {
   const [filter, setFilter] = useState('')
   const list = useObjects(place, prefix + filter)
-  const texts = t().objectStorage
   const entries = (list.data?.pages ?? []).flatMap(({ folders, items }): readonly Entry[] => [
     ...folders.map((key) => ({ id: `folder ${key}`, key })),
     ...items.map((object) => ({ id: `object ${object.key}`, key: object.key, object })),
@@ -125,10 +138,10 @@ function Objects({ place, prefix }: InFolder): ReactNode {
       <Toolbar>
         <div className="search">
           <TextField
-            label={texts.namesBeginWith}
+            label={storageTexts.namesBeginWith}
             isLabelHidden
             type="search"
-            placeholder={texts.namesBeginWith}
+            placeholder={storageTexts.namesBeginWith}
             value={filter}
             onChange={setFilter}
           />
@@ -138,7 +151,7 @@ function Objects({ place, prefix }: InFolder): ReactNode {
       {list.isPending ? <Loading /> : null}
       {isEmpty ? (
         <Panel>
-          <Soft>{filter === '' ? texts.noObjects : t().list.noneFound}</Soft>
+          <Soft>{filter === '' ? storageTexts.noObjects : t().list.noneFound}</Soft>
         </Panel>
       ) : null}
       {entries.length === 0 ? null : (
@@ -177,7 +190,7 @@ function Entries({ place, prefix, entries, more }: EntriesProps): ReactNode {
     <>
       {refusal === undefined ? null : <ProblemView refusal={refusal} />}
       <Table<Entry>
-        label={t().objectStorage.objects}
+        label={storageTexts.objects}
         items={entries}
         columns={columnsOf(place, prefix)}
         onEnd={more}
@@ -226,13 +239,13 @@ const columnsOf = ({ zone, bucket }: Place, prefix: string): readonly Column<Ent
   },
   {
     id: 'size',
-    name: t().objectStorage.size,
+    name: storageTexts.size,
     isEnd: true,
     cell: ({ object }) => (object === undefined ? '–' : bytes(object.size_bytes)),
   },
   {
     id: 'modified',
-    name: t().objectStorage.modified,
+    name: storageTexts.modified,
     cell: ({ object }) => (object === undefined ? '–' : <Time instant={object.modified_at} />),
   },
 ]
@@ -244,14 +257,13 @@ interface ObjectMenuProps {
 }
 
 function ObjectMenu({ name, download, ask }: ObjectMenuProps): ReactNode {
-  const texts = t().objectStorage
   return (
     <Menu
       label={t().list.actionsOf(name)}
       entries={[
-        { id: 'download', name: texts.download, run: download },
-        { id: 'share', name: texts.share, run: () => ask('share') },
-        { id: 'delete', name: texts.remove, isBad: true, isApart: true, run: () => ask('delete') },
+        { id: 'download', name: storageTexts.download, run: download },
+        { id: 'share', name: storageTexts.share, run: () => ask('share') },
+        { id: 'delete', name: storageTexts.remove, isBad: true, isApart: true, run: () => ask('delete') },
       ]}
     >
       <Button kind="quiet" label={t().list.actionsOf(name)} icon={<Ellipsis aria-hidden="true" />} />
@@ -294,19 +306,18 @@ interface ObjectProps {
 function Share({ place, object, close }: ObjectProps): ReactNode {
   const [seconds, setSeconds] = useState('900')
   const [link, setLink] = useState<Signed>()
-  const texts = t().objectStorage
   const { isBusy, refusal, onSubmit } = useSubmission(async () => {
     setLink(await signed(place, object, Number(seconds)))
   })
   return (
-    <Dialog title={texts.share} onClose={close} isWide>
+    <Dialog title={storageTexts.share} onClose={close} isWide>
       {link === undefined ? (
         <form className="form" onSubmit={onSubmit} noValidate>
           <p dir="auto">{printable(object)}</p>
-          <p>{texts.shareNote}</p>
+          <p>{storageTexts.shareNote}</p>
           <SelectField
-            label={texts.lifetime}
-            options={LIFETIMES.map((each) => ({ id: String(each), name: texts.minutes(each / 60) }))}
+            label={storageTexts.lifetime}
+            options={LIFETIMES.map((each) => ({ id: String(each), name: storageTexts.minutes(each / 60) }))}
             value={seconds}
             onChange={(next) => setSeconds(next ?? seconds)}
           />
@@ -314,13 +325,13 @@ function Share({ place, object, close }: ObjectProps): ReactNode {
           <div className="dialog-end">
             <Button onPress={close}>{t().ui.cancel}</Button>
             <Button kind="primary" type="submit" isBusy={isBusy}>
-              {texts.createLink}
+              {storageTexts.createLink}
             </Button>
           </div>
         </form>
       ) : (
         <>
-          <p>{texts.validUntil(utc(link.expiresAt))}</p>
+          <p>{storageTexts.validUntil(utc(link.expiresAt))}</p>
           <Copy text={link.url} />
           <div className="dialog-end">
             <Button kind="primary" onPress={close}>
@@ -336,7 +347,6 @@ function Share({ place, object, close }: ObjectProps): ReactNode {
 function DeleteObject({ place, object, close }: ObjectProps): ReactNode {
   const [isBusy, setBusy] = useState(false)
   const [refusal, setRefusal] = useState<Refusal>()
-  const texts = t().objectStorage
   const remove = async (): Promise<void> => {
     setBusy(true)
     try {
@@ -350,9 +360,9 @@ function DeleteObject({ place, object, close }: ObjectProps): ReactNode {
   }
   return (
     <Confirm
-      title={texts.deleteTitle(printable(nameIn(object.slice(0, object.lastIndexOf('/') + 1), object)))}
+      title={storageTexts.deleteTitle(printable(nameIn(object.slice(0, object.lastIndexOf('/') + 1), object)))}
       goes={[printable(object)]}
-      button={texts.remove}
+      button={storageTexts.remove}
       isBusy={isBusy}
       refusal={refusal}
       onConfirm={() => void remove()}

@@ -10,6 +10,7 @@ import { useMay } from '../api/session.ts'
 import { Time } from '../nouns/value.tsx'
 import { useGo } from '../shell/go.ts'
 import { uuid } from '../system.ts'
+import { storageTexts } from '../texts/object-storage.ts'
 import { t } from '../texts/index.ts'
 import { Button } from '../ui/button.tsx'
 import { Confirm, Dialog } from '../ui/dialog.tsx'
@@ -33,17 +34,16 @@ export function Buckets({ storage }: InZone): ReactNode {
   const [isCreating, setCreating] = useState(false)
   const [doomed, setDoomed] = useState<string>()
   const may = useMay()
-  const texts = t().objectStorage
   const { zone } = storage
   const { data, error, refetch } = useRead('list_object_storage_buckets', { path: { zone } })
   const buckets: readonly Listed[] = data?.items.map((bucket) => ({ ...bucket, id: bucket.name })) ?? []
   return (
     <Panel
-      title={texts.buckets}
+      title={storageTexts.buckets}
       buttons={
         may('create_object_storage_bucket') ? (
           <Button icon={<Plus aria-hidden="true" />} onPress={() => setCreating(true)}>
-            {texts.createBucket}
+            {storageTexts.createBucket}
           </Button>
         ) : undefined
       }
@@ -51,10 +51,10 @@ export function Buckets({ storage }: InZone): ReactNode {
     >
       {error instanceof Refusal ? <ProblemView refusal={error} retry={() => void refetch()} /> : null}
       {data === undefined && error === null ? <Loading lines={2} /> : null}
-      {data !== undefined && buckets.length === 0 ? <Soft>{texts.noBuckets}</Soft> : null}
+      {data !== undefined && buckets.length === 0 ? <Soft>{storageTexts.noBuckets}</Soft> : null}
       {buckets.length === 0 ? null : (
         <Table<Listed>
-          label={texts.bucketsIn(zone)}
+          label={storageTexts.bucketsIn(zone)}
           items={buckets}
           columns={[
             {
@@ -80,7 +80,7 @@ export function Buckets({ storage }: InZone): ReactNode {
 const BucketMenu = ({ name, remove }: { readonly name: string; readonly remove: () => void }): ReactNode => (
   <Menu
     label={t().list.actionsOf(name)}
-    entries={[{ id: 'delete', name: t().objectStorage.remove, isBad: true, run: remove }]}
+    entries={[{ id: 'delete', name: storageTexts.remove, isBad: true, run: remove }]}
   >
     <Button kind="quiet" label={t().list.actionsOf(name)} icon={<Ellipsis aria-hidden="true" />} />
   </Menu>
@@ -91,7 +91,6 @@ function CreateBucket({ storage, close }: InZone & { readonly close: () => void 
   const [name, setName] = useState(prefix ?? '')
   const [key] = useState(uuid)
   const go = useGo()
-  const texts = t().objectStorage
   const { isBusy, refusal, onSubmit } = useSubmission(async () => {
     await call('create_object_storage_bucket', { path: { zone }, body: { name }, idempotencyKey: key })
     await readAgain('list_object_storage_buckets')
@@ -99,11 +98,11 @@ function CreateBucket({ storage, close }: InZone & { readonly close: () => void 
     go(bucketHref(zone, name))
   })
   return (
-    <Dialog title={texts.createBucket} onClose={close}>
+    <Dialog title={storageTexts.createBucket} onClose={close}>
       <form className="form" onSubmit={onSubmit} noValidate>
         <TextField
           label={t().fields.name}
-          note={prefix === null ? undefined : texts.beginsWith(prefix)}
+          note={prefix === null ? undefined : storageTexts.beginsWith(prefix)}
           value={name}
           onChange={setName}
           wrong={refusal?.fields['name']}
@@ -114,7 +113,7 @@ function CreateBucket({ storage, close }: InZone & { readonly close: () => void 
         <div className="dialog-end">
           <Button onPress={close}>{t().ui.cancel}</Button>
           <Button kind="primary" type="submit" isBusy={isBusy}>
-            {texts.createBucket}
+            {storageTexts.createBucket}
           </Button>
         </div>
       </form>
@@ -131,7 +130,6 @@ interface DeleteBucketProps {
 function DeleteBucket({ zone, bucket, close }: DeleteBucketProps): ReactNode {
   const [isBusy, setBusy] = useState(false)
   const [refusal, setRefusal] = useState<Refusal>()
-  const texts = t().objectStorage
   const remove = async (): Promise<void> => {
     setBusy(true)
     try {
@@ -145,9 +143,9 @@ function DeleteBucket({ zone, bucket, close }: DeleteBucketProps): ReactNode {
   }
   return (
     <Confirm
-      title={texts.deleteTitle(bucket)}
-      text={texts.deleteBucketText}
-      button={texts.remove}
+      title={storageTexts.deleteTitle(bucket)}
+      text={storageTexts.deleteBucketText}
+      button={storageTexts.remove}
       isBusy={isBusy}
       refusal={refusal}
       onConfirm={() => void remove()}

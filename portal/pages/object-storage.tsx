@@ -14,6 +14,7 @@ import { Secret } from '../nouns/secret.tsx'
 import { Time, wordOf } from '../nouns/value.tsx'
 import { uuid } from '../system.ts'
 import { bytes, number } from '../texts/format.ts'
+import { storageTexts } from '../texts/object-storage.ts'
 import { t } from '../texts/index.ts'
 import { Button } from '../ui/button.tsx'
 import { Copy, Snippet } from '../ui/copy.tsx'
@@ -32,19 +33,18 @@ export function ObjectStoragePage(): ReactNode {
   const [isEnabling, setEnabling] = useState(false)
   const [secrets, setSecrets] = useState<Secrets>()
   const may = useMay()
-  const texts = t().objectStorage
   const items = itemsOf(data)
   const enable = may('enable_object_storage') ? (
     <Button kind="primary" icon={<Plus aria-hidden="true" />} onPress={() => setEnabling(true)}>
-      {texts.enable}
+      {storageTexts.enable}
     </Button>
   ) : undefined
   return (
-    <Page title={texts.title} buttons={items.length === 0 ? undefined : enable}>
+    <Page title={t().objectStorage.title} buttons={items.length === 0 ? undefined : enable}>
       {error instanceof Refusal ? <ProblemView refusal={error} retry={() => void refetch()} /> : null}
       {data === undefined && error === null ? <Loading lines={5} /> : null}
       {data !== undefined && items.length === 0 ? (
-        <Empty icon={<Archive />} title={texts.emptyTitle} text={texts.emptyText}>
+        <Empty icon={<Archive />} title={storageTexts.emptyTitle} text={storageTexts.emptyText}>
           {enable}
           <Snippet
             label={t().list.asCommand}
@@ -72,9 +72,7 @@ interface EnableProps {
 }
 
 function Enable({ taken, show, close }: EnableProps): ReactNode {
-  const zones = useZones().map((zone) =>
-    taken.includes(zone.id) ? { ...zone, why: t().objectStorage.isEnabled } : zone,
-  )
+  const zones = useZones().map((zone) => (taken.includes(zone.id) ? { ...zone, why: storageTexts.isEnabled } : zone))
   const [chosen, setChosen] = useState<string>()
   const [key] = useState(uuid)
   const zone = chosen ?? zones.find(({ why }) => why === undefined)?.id
@@ -86,7 +84,7 @@ function Enable({ taken, show, close }: EnableProps): ReactNode {
     close()
   })
   return (
-    <Dialog title={t().objectStorage.enable} onClose={close}>
+    <Dialog title={storageTexts.enable} onClose={close}>
       <form className="form" onSubmit={onSubmit} noValidate>
         <SelectField
           label={t().fields.zone}
@@ -95,12 +93,12 @@ function Enable({ taken, show, close }: EnableProps): ReactNode {
           onChange={setChosen}
           wrong={refusal?.fields['zone']}
         />
-        <Soft>{t().objectStorage.billed}</Soft>
+        <Soft>{storageTexts.billed}</Soft>
         {refusal === undefined ? null : <ProblemView refusal={refusal} />}
         <div className="dialog-end">
           <Button onPress={close}>{t().ui.cancel}</Button>
           <Button kind="primary" type="submit" isBusy={isBusy}>
-            {t().objectStorage.enable}
+            {storageTexts.enable}
           </Button>
         </div>
       </form>
@@ -124,9 +122,8 @@ type Question = 'rotate' | 'migrate'
 function Zone({ item, show }: ZoneProps): ReactNode {
   const [question, setQuestion] = useState<Question>()
   const may = useMay()
-  const texts = t().objectStorage
   const { zone, endpoint, durability, used_bytes: used, quota_bytes: quota, usage_measured_at: measured } = item
-  const usage = texts.used(bytes(used), bytes(quota), number(item.object_count))
+  const usage = storageTexts.used(bytes(used), bytes(quota), number(item.object_count))
   return (
     <Stack>
       <Panel
@@ -135,12 +132,12 @@ function Zone({ item, show }: ZoneProps): ReactNode {
           <Row>
             {may('migrate_object_storage') && item.backend === 'svc-s3-single' ? (
               <Button kind="quiet" onPress={() => setQuestion('migrate')}>
-                {texts.migrate}
+                {storageTexts.migrate}
               </Button>
             ) : null}
             {may('rotate_object_storage_keys') ? (
               <Button kind="quiet" onPress={() => setQuestion('rotate')}>
-                {texts.rotate}
+                {storageTexts.rotate}
               </Button>
             ) : null}
           </Row>
@@ -149,16 +146,16 @@ function Zone({ item, show }: ZoneProps): ReactNode {
         <Stack>
           <Facts
             facts={[
-              { name: texts.endpoint, value: <Copy text={endpoint} /> },
+              { name: storageTexts.endpoint, value: <Copy text={endpoint} /> },
               { name: t().fields.access_key_id, value: <Copy text={item.access_key_id} /> },
               ...(item.bucket_prefix === null
                 ? []
-                : [{ name: texts.bucketPrefix, value: <Copy text={item.bucket_prefix} /> }]),
+                : [{ name: storageTexts.bucketPrefix, value: <Copy text={item.bucket_prefix} /> }]),
               {
                 name: t().fields.durability,
                 value: <State look={LOOKS[durability]}>{wordOf(durability)}</State>,
               },
-              ...(measured === null ? [] : [{ name: texts.measured, value: <Time instant={measured} /> }]),
+              ...(measured === null ? [] : [{ name: storageTexts.measured, value: <Time instant={measured} /> }]),
             ]}
           />
           <Soft>{usage}</Soft>
@@ -167,10 +164,10 @@ function Zone({ item, show }: ZoneProps): ReactNode {
       </Panel>
       <Buckets storage={item} />
       <Secret operation="get_object_storage_credentials" path={{ zone }} />
-      <Panel title={texts.lines}>
+      <Panel title={storageTexts.lines}>
         <Stack>
-          <Soft>{texts.linesNote}</Soft>
-          <Snippet label={texts.lines} forms={linesOf(item)} />
+          <Soft>{storageTexts.linesNote}</Soft>
+          <Snippet label={storageTexts.lines} forms={linesOf(item)} />
         </Stack>
       </Panel>
       <ActivityOf type="object_storage" id={item.id} />
@@ -189,7 +186,6 @@ interface AskProps extends ZoneProps {
 function Ask({ question, item: { zone }, show, close }: AskProps): ReactNode {
   const [isBusy, setBusy] = useState(false)
   const [refusal, setRefusal] = useState<Refusal>()
-  const texts = t().objectStorage
   const operation = question === 'rotate' ? 'rotate_object_storage_keys' : 'migrate_object_storage'
   const run = async (): Promise<void> => {
     setBusy(true)
@@ -197,7 +193,7 @@ function Ask({ question, item: { zone }, show, close }: AskProps): ReactNode {
       const answer = await call(operation, { path: { zone }, idempotencyKey: uuid() })
       await readAgain('list_object_storage', 'list_operations')
       if (question === 'rotate') show(secretsIn(answer))
-      else notify(t().operations.started(texts.migrate))
+      else notify(t().operations.started(storageTexts.migrate))
       close()
     } catch (error) {
       setRefusal(asRefusal(operation, error))
@@ -206,11 +202,11 @@ function Ask({ question, item: { zone }, show, close }: AskProps): ReactNode {
   }
   return (
     <Confirm
-      title={t().choices.confirm(texts[question], zone)}
-      goes={[question === 'rotate' ? texts.goesKeys : texts.goesWrites]}
-      stays={question === 'rotate' ? [texts.staysObjects] : [texts.staysAddress]}
+      title={t().choices.confirm(storageTexts[question], zone)}
+      goes={[question === 'rotate' ? storageTexts.goesKeys : storageTexts.goesWrites]}
+      stays={question === 'rotate' ? [storageTexts.staysObjects] : [storageTexts.staysAddress]}
       type={question === 'rotate' ? zone : undefined}
-      button={texts[question]}
+      button={storageTexts[question]}
       isDanger={question === 'rotate'}
       isBusy={isBusy}
       refusal={refusal}

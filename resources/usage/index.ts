@@ -74,7 +74,8 @@ export const getServerMetrics = route({
   permission: 'read',
   description:
     'Sums for each step of the period, and the most memory in it. Readings arrive about every twenty seconds. The ' +
-    'processor time is that of the server on its host. Used memory is what the guest reports through its balloon driver.',
+    'processor time is that of the server on its host. Used memory is what the guest reports through its balloon ' +
+    'driver.',
   params: z.strictObject({ id: Id }),
   query: z.strictObject({ period: z.enum(METRICS_PERIODS).default('1h').describe('Length of the series.') }),
   answers: { 200: MetricsSeries },

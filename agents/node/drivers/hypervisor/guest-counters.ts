@@ -32,7 +32,7 @@ const GuestStatistics = z.object({
 })
 const MemorySize = z.object({ 'base-memory': z.number() })
 
-/** Memory that the guest reports as used, at most its memory. Undefined when it does not report, or nothing sensible. */
+/** Memory that the guest reports as used, at most its memory. Undefined when it reports none, or nothing possible. */
 export async function readMemoryUsed(qmp: Pick<Qmp, 'execute'>, now: Date): Promise<number | undefined> {
   const interval = { ...BALLOON, property: 'guest-stats-polling-interval', value: POLL_SECONDS }
   try {

@@ -1,0 +1,52 @@
+/** Charts of a server. Simulated guests report no load: the test adds one to what the service answers. */
+import { describe, expect, it } from 'vitest'
+import { accessFaults, overflow } from './kit/access.ts'
+import { open, usePortal } from './kit/browser.ts'
+import { serverOf } from './kit/server.ts'
+
+const portal = usePortal()
+
+interface Point {
+  readonly cpu_seconds: number | null
+  readonly memory_used_bytes: number | null
+}
+interface Answer {
+  readonly step_seconds: number
+  readonly points: readonly Point[]
+}
+
+const MEBIBYTE = 1024 ** 2
+
+describe('charts of a server', () => {
+  it.each([
+    ['light', 1360],
+    ['dark', 320],
+  ] as const)('show processor and memory once they are measured, in the theme %s', async (theme, width) => {
+    const person = await portal.signUp()
+    const id = await serverOf(person)
+    const page = await portal.page({ as: person, theme, width })
+    const path = `/servers/${id}?tab=metrics`
+    await open(page, path)
+    await page.getByText('Network', { exact: true }).first().waitFor()
+    expect(await page.getByRole('img', { name: /^Processor/ }).count()).toBe(0)
+    expect(await page.getByRole('img', { name: /^Memory/ }).count()).toBe(0)
+
+    await page.route(`**/v1/servers/${id}/metrics*`, async (route) => {
+      const response = await route.fetch()
+      const answer = (await response.json()) as Answer
+      const points = answer.points.map((point, at) => ({
+        ...point,
+        cpu_seconds: at < 20 ? null : (at % 4) * 10,
+        memory_used_bytes: at < 20 ? null : 200 * MEBIBYTE,
+      }))
+      await route.fulfill({ response, json: { ...answer, points } })
+    })
+    await open(page, path)
+    await page.getByRole('img', { name: 'Processor, peak 50 %' }).waitFor()
+    await page.getByRole('img', { name: 'Memory, peak 200 MiB' }).waitFor()
+    await page.getByText('As a table').first().click()
+    await expect.poll(() => page.getByRole('cell', { name: '50 %' }).count()).toBeGreaterThan(0)
+    expect(await page.getByRole('cell', { name: '–' }).count()).toBeGreaterThanOrEqual(20)
+    expect([await accessFaults(page), await overflow(page)]).toEqual([[], []])
+  })
+})
