@@ -73,7 +73,7 @@ function UploadButton({ choose }: { readonly choose: (files: readonly File[]) =>
   return (
     <>
       <Button kind="primary" icon={<Upload aria-hidden="true" />} onPress={() => input.current?.click()}>
-        {storageTexts.upload}
+        {storageTexts().upload}
       </Button>
       <input
         ref={input}
@@ -138,10 +138,10 @@ function Objects({ place, prefix }: InFolder): ReactNode {
       <Toolbar>
         <div className="search">
           <TextField
-            label={storageTexts.namesBeginWith}
+            label={storageTexts().namesBeginWith}
             isLabelHidden
             type="search"
-            placeholder={storageTexts.namesBeginWith}
+            placeholder={storageTexts().namesBeginWith}
             value={filter}
             onChange={setFilter}
           />
@@ -151,7 +151,7 @@ function Objects({ place, prefix }: InFolder): ReactNode {
       {list.isPending ? <Loading /> : null}
       {isEmpty ? (
         <Panel>
-          <Soft>{filter === '' ? storageTexts.noObjects : t().list.noneFound}</Soft>
+          <Soft>{filter === '' ? storageTexts().noObjects : t().list.noneFound}</Soft>
         </Panel>
       ) : null}
       {entries.length === 0 ? null : (
@@ -190,7 +190,7 @@ function Entries({ place, prefix, entries, more }: EntriesProps): ReactNode {
     <>
       {refusal === undefined ? null : <ProblemView refusal={refusal} />}
       <Table<Entry>
-        label={storageTexts.objects}
+        label={storageTexts().objects}
         items={entries}
         columns={columnsOf(place, prefix)}
         onEnd={more}
@@ -239,13 +239,13 @@ const columnsOf = ({ zone, bucket }: Place, prefix: string): readonly Column<Ent
   },
   {
     id: 'size',
-    name: storageTexts.size,
+    name: storageTexts().size,
     isEnd: true,
     cell: ({ object }) => (object === undefined ? '–' : bytes(object.size_bytes)),
   },
   {
     id: 'modified',
-    name: storageTexts.modified,
+    name: storageTexts().modified,
     cell: ({ object }) => (object === undefined ? '–' : <Time instant={object.modified_at} />),
   },
 ]
@@ -261,9 +261,9 @@ function ObjectMenu({ name, download, ask }: ObjectMenuProps): ReactNode {
     <Menu
       label={t().list.actionsOf(name)}
       entries={[
-        { id: 'download', name: storageTexts.download, run: download },
-        { id: 'share', name: storageTexts.share, run: () => ask('share') },
-        { id: 'delete', name: storageTexts.remove, isBad: true, isApart: true, run: () => ask('delete') },
+        { id: 'download', name: storageTexts().download, run: download },
+        { id: 'share', name: storageTexts().share, run: () => ask('share') },
+        { id: 'delete', name: storageTexts().remove, isBad: true, isApart: true, run: () => ask('delete') },
       ]}
     >
       <Button kind="quiet" label={t().list.actionsOf(name)} icon={<Ellipsis aria-hidden="true" />} />
@@ -310,14 +310,14 @@ function Share({ place, object, close }: ObjectProps): ReactNode {
     setLink(await signed(place, object, Number(seconds)))
   })
   return (
-    <Dialog title={storageTexts.share} onClose={close} isWide>
+    <Dialog title={storageTexts().share} onClose={close} isWide>
       {link === undefined ? (
         <form className="form" onSubmit={onSubmit} noValidate>
           <p dir="auto">{printable(object)}</p>
-          <p>{storageTexts.shareNote}</p>
+          <p>{storageTexts().shareNote}</p>
           <SelectField
-            label={storageTexts.lifetime}
-            options={LIFETIMES.map((each) => ({ id: String(each), name: storageTexts.minutes(each / 60) }))}
+            label={storageTexts().lifetime}
+            options={LIFETIMES.map((each) => ({ id: String(each), name: storageTexts().minutes(each / 60) }))}
             value={seconds}
             onChange={(next) => setSeconds(next ?? seconds)}
           />
@@ -325,13 +325,13 @@ function Share({ place, object, close }: ObjectProps): ReactNode {
           <div className="dialog-end">
             <Button onPress={close}>{t().ui.cancel}</Button>
             <Button kind="primary" type="submit" isBusy={isBusy}>
-              {storageTexts.createLink}
+              {storageTexts().createLink}
             </Button>
           </div>
         </form>
       ) : (
         <>
-          <p>{storageTexts.validUntil(utc(link.expiresAt))}</p>
+          <p>{storageTexts().validUntil(utc(link.expiresAt))}</p>
           <Copy text={link.url} />
           <div className="dialog-end">
             <Button kind="primary" onPress={close}>
@@ -360,9 +360,9 @@ function DeleteObject({ place, object, close }: ObjectProps): ReactNode {
   }
   return (
     <Confirm
-      title={storageTexts.deleteTitle(printable(nameIn(object.slice(0, object.lastIndexOf('/') + 1), object)))}
+      title={storageTexts().deleteTitle(printable(nameIn(object.slice(0, object.lastIndexOf('/') + 1), object)))}
       goes={[printable(object)]}
-      button={storageTexts.remove}
+      button={storageTexts().remove}
       isBusy={isBusy}
       refusal={refusal}
       onConfirm={() => void remove()}

@@ -39,11 +39,11 @@ export function Buckets({ storage }: InZone): ReactNode {
   const buckets: readonly Listed[] = data?.items.map((bucket) => ({ ...bucket, id: bucket.name })) ?? []
   return (
     <Panel
-      title={storageTexts.buckets}
+      title={storageTexts().buckets}
       buttons={
         may('create_object_storage_bucket') ? (
           <Button icon={<Plus aria-hidden="true" />} onPress={() => setCreating(true)}>
-            {storageTexts.createBucket}
+            {storageTexts().createBucket}
           </Button>
         ) : undefined
       }
@@ -51,10 +51,10 @@ export function Buckets({ storage }: InZone): ReactNode {
     >
       {error instanceof Refusal ? <ProblemView refusal={error} retry={() => void refetch()} /> : null}
       {data === undefined && error === null ? <Loading lines={2} /> : null}
-      {data !== undefined && buckets.length === 0 ? <Soft>{storageTexts.noBuckets}</Soft> : null}
+      {data !== undefined && buckets.length === 0 ? <Soft>{storageTexts().noBuckets}</Soft> : null}
       {buckets.length === 0 ? null : (
         <Table<Listed>
-          label={storageTexts.bucketsIn(zone)}
+          label={storageTexts().bucketsIn(zone)}
           items={buckets}
           columns={[
             {
@@ -80,7 +80,7 @@ export function Buckets({ storage }: InZone): ReactNode {
 const BucketMenu = ({ name, remove }: { readonly name: string; readonly remove: () => void }): ReactNode => (
   <Menu
     label={t().list.actionsOf(name)}
-    entries={[{ id: 'delete', name: storageTexts.remove, isBad: true, run: remove }]}
+    entries={[{ id: 'delete', name: storageTexts().remove, isBad: true, run: remove }]}
   >
     <Button kind="quiet" label={t().list.actionsOf(name)} icon={<Ellipsis aria-hidden="true" />} />
   </Menu>
@@ -98,11 +98,11 @@ function CreateBucket({ storage, close }: InZone & { readonly close: () => void 
     go(bucketHref(zone, name))
   })
   return (
-    <Dialog title={storageTexts.createBucket} onClose={close}>
+    <Dialog title={storageTexts().createBucket} onClose={close}>
       <form className="form" onSubmit={onSubmit} noValidate>
         <TextField
           label={t().fields.name}
-          note={prefix === null ? undefined : storageTexts.beginsWith(prefix)}
+          note={prefix === null ? undefined : storageTexts().beginsWith(prefix)}
           value={name}
           onChange={setName}
           wrong={refusal?.fields['name']}
@@ -113,7 +113,7 @@ function CreateBucket({ storage, close }: InZone & { readonly close: () => void 
         <div className="dialog-end">
           <Button onPress={close}>{t().ui.cancel}</Button>
           <Button kind="primary" type="submit" isBusy={isBusy}>
-            {storageTexts.createBucket}
+            {storageTexts().createBucket}
           </Button>
         </div>
       </form>
@@ -143,9 +143,9 @@ function DeleteBucket({ zone, bucket, close }: DeleteBucketProps): ReactNode {
   }
   return (
     <Confirm
-      title={storageTexts.deleteTitle(bucket)}
-      text={storageTexts.deleteBucketText}
-      button={storageTexts.remove}
+      title={storageTexts().deleteTitle(bucket)}
+      text={storageTexts().deleteBucketText}
+      button={storageTexts().remove}
       isBusy={isBusy}
       refusal={refusal}
       onConfirm={() => void remove()}

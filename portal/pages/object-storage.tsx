@@ -36,7 +36,7 @@ export function ObjectStoragePage(): ReactNode {
   const items = itemsOf(data)
   const enable = may('enable_object_storage') ? (
     <Button kind="primary" icon={<Plus aria-hidden="true" />} onPress={() => setEnabling(true)}>
-      {storageTexts.enable}
+      {storageTexts().enable}
     </Button>
   ) : undefined
   return (
@@ -44,7 +44,7 @@ export function ObjectStoragePage(): ReactNode {
       {error instanceof Refusal ? <ProblemView refusal={error} retry={() => void refetch()} /> : null}
       {data === undefined && error === null ? <Loading lines={5} /> : null}
       {data !== undefined && items.length === 0 ? (
-        <Empty icon={<Archive />} title={storageTexts.emptyTitle} text={storageTexts.emptyText}>
+        <Empty icon={<Archive />} title={storageTexts().emptyTitle} text={storageTexts().emptyText}>
           {enable}
           <Snippet
             label={t().list.asCommand}
@@ -72,7 +72,7 @@ interface EnableProps {
 }
 
 function Enable({ taken, show, close }: EnableProps): ReactNode {
-  const zones = useZones().map((zone) => (taken.includes(zone.id) ? { ...zone, why: storageTexts.isEnabled } : zone))
+  const zones = useZones().map((zone) => (taken.includes(zone.id) ? { ...zone, why: storageTexts().isEnabled } : zone))
   const [chosen, setChosen] = useState<string>()
   const [key] = useState(uuid)
   const zone = chosen ?? zones.find(({ why }) => why === undefined)?.id
@@ -84,7 +84,7 @@ function Enable({ taken, show, close }: EnableProps): ReactNode {
     close()
   })
   return (
-    <Dialog title={storageTexts.enable} onClose={close}>
+    <Dialog title={storageTexts().enable} onClose={close}>
       <form className="form" onSubmit={onSubmit} noValidate>
         <SelectField
           label={t().fields.zone}
@@ -93,12 +93,12 @@ function Enable({ taken, show, close }: EnableProps): ReactNode {
           onChange={setChosen}
           wrong={refusal?.fields['zone']}
         />
-        <Soft>{storageTexts.billed}</Soft>
+        <Soft>{storageTexts().billed}</Soft>
         {refusal === undefined ? null : <ProblemView refusal={refusal} />}
         <div className="dialog-end">
           <Button onPress={close}>{t().ui.cancel}</Button>
           <Button kind="primary" type="submit" isBusy={isBusy}>
-            {storageTexts.enable}
+            {storageTexts().enable}
           </Button>
         </div>
       </form>
@@ -123,7 +123,7 @@ function Zone({ item, show }: ZoneProps): ReactNode {
   const [question, setQuestion] = useState<Question>()
   const may = useMay()
   const { zone, endpoint, durability, used_bytes: used, quota_bytes: quota, usage_measured_at: measured } = item
-  const usage = storageTexts.used(bytes(used), bytes(quota), number(item.object_count))
+  const usage = storageTexts().used(bytes(used), bytes(quota), number(item.object_count))
   return (
     <Stack>
       <Panel
@@ -132,12 +132,12 @@ function Zone({ item, show }: ZoneProps): ReactNode {
           <Row>
             {may('migrate_object_storage') && item.backend === 'svc-s3-single' ? (
               <Button kind="quiet" onPress={() => setQuestion('migrate')}>
-                {storageTexts.migrate}
+                {storageTexts().migrate}
               </Button>
             ) : null}
             {may('rotate_object_storage_keys') ? (
               <Button kind="quiet" onPress={() => setQuestion('rotate')}>
-                {storageTexts.rotate}
+                {storageTexts().rotate}
               </Button>
             ) : null}
           </Row>
@@ -146,16 +146,16 @@ function Zone({ item, show }: ZoneProps): ReactNode {
         <Stack>
           <Facts
             facts={[
-              { name: storageTexts.endpoint, value: <Copy text={endpoint} /> },
+              { name: storageTexts().endpoint, value: <Copy text={endpoint} /> },
               { name: t().fields.access_key_id, value: <Copy text={item.access_key_id} /> },
               ...(item.bucket_prefix === null
                 ? []
-                : [{ name: storageTexts.bucketPrefix, value: <Copy text={item.bucket_prefix} /> }]),
+                : [{ name: storageTexts().bucketPrefix, value: <Copy text={item.bucket_prefix} /> }]),
               {
                 name: t().fields.durability,
                 value: <State look={LOOKS[durability]}>{wordOf(durability)}</State>,
               },
-              ...(measured === null ? [] : [{ name: storageTexts.measured, value: <Time instant={measured} /> }]),
+              ...(measured === null ? [] : [{ name: storageTexts().measured, value: <Time instant={measured} /> }]),
             ]}
           />
           <Soft>{usage}</Soft>
@@ -164,10 +164,10 @@ function Zone({ item, show }: ZoneProps): ReactNode {
       </Panel>
       <Buckets storage={item} />
       <Secret operation="get_object_storage_credentials" path={{ zone }} />
-      <Panel title={storageTexts.lines}>
+      <Panel title={storageTexts().lines}>
         <Stack>
-          <Soft>{storageTexts.linesNote}</Soft>
-          <Snippet label={storageTexts.lines} forms={linesOf(item)} />
+          <Soft>{storageTexts().linesNote}</Soft>
+          <Snippet label={storageTexts().lines} forms={linesOf(item)} />
         </Stack>
       </Panel>
       <ActivityOf type="object_storage" id={item.id} />
@@ -193,7 +193,7 @@ function Ask({ question, item: { zone }, show, close }: AskProps): ReactNode {
       const answer = await call(operation, { path: { zone }, idempotencyKey: uuid() })
       await readAgain('list_object_storage', 'list_operations')
       if (question === 'rotate') show(secretsIn(answer))
-      else notify(t().operations.started(storageTexts.migrate))
+      else notify(t().operations.started(storageTexts().migrate))
       close()
     } catch (error) {
       setRefusal(asRefusal(operation, error))
@@ -202,11 +202,11 @@ function Ask({ question, item: { zone }, show, close }: AskProps): ReactNode {
   }
   return (
     <Confirm
-      title={t().choices.confirm(storageTexts[question], zone)}
-      goes={[question === 'rotate' ? storageTexts.goesKeys : storageTexts.goesWrites]}
-      stays={question === 'rotate' ? [storageTexts.staysObjects] : [storageTexts.staysAddress]}
+      title={t().choices.confirm(storageTexts()[question], zone)}
+      goes={[question === 'rotate' ? storageTexts().goesKeys : storageTexts().goesWrites]}
+      stays={question === 'rotate' ? [storageTexts().staysObjects] : [storageTexts().staysAddress]}
       type={question === 'rotate' ? zone : undefined}
-      button={storageTexts[question]}
+      button={storageTexts()[question]}
       isDanger={question === 'rotate'}
       isBusy={isBusy}
       refusal={refusal}

@@ -69,13 +69,13 @@ export function useUploads({ zone, bucket, stored }: UploadsOptions): Uploads {
       url = signed
       await upload({ url, file, isReplacing, signal, onProgress: (sent) => change(id, { sent }) })
       change(id, { state: 'stored', sent: file.size })
-      announce(storageTexts.isStored(file.name))
+      announce(storageTexts().isStored(file.name))
       stored()
     } catch (error) {
       if (signal.aborted) return
       const isThere = error instanceof UploadFailed && error.status === EXISTS
       change(id, isThere ? { state: 'exists', sent: 0 } : { state: 'failed', sent: 0, why: whyOf(error, url) })
-      announce(isThere ? storageTexts.exists(file.name) : storageTexts.isNotStored(file.name))
+      announce(isThere ? storageTexts().exists(file.name) : storageTexts().isNotStored(file.name))
     }
   }
   useEffect(() => {
@@ -97,7 +97,7 @@ export function useUploads({ zone, bucket, stored }: UploadsOptions): Uploads {
             sent: 0,
             state: isTooLarge ? 'failed' : 'waiting',
             isReplacing: false,
-            ...(isTooLarge ? { why: storageTexts.tooLarge(bytes(FILE_BYTES_MAXIMUM)) } : {}),
+            ...(isTooLarge ? { why: storageTexts().tooLarge(bytes(FILE_BYTES_MAXIMUM)) } : {}),
           }
         }),
       ]),
@@ -112,11 +112,11 @@ function whyOf(error: unknown, url: string): ReactNode {
     const { problem, status } = asRefusal('presign_object_storage_object', error)
     return status === 0 ? t().problem.unreachable : printable(problem.detail ?? '')
   }
-  if (error.status > 0) return error.message === '' ? storageTexts.refusedUpload : printable(error.message)
+  if (error.status > 0) return error.message === '' ? storageTexts().refusedUpload : printable(error.message)
   const { origin } = new URL(url)
   return (
     <>
-      {storageTexts.unreachable}{' '}
+      {storageTexts().unreachable}{' '}
       <AriaLink href={origin} target="_blank" rel="noopener noreferrer">
         {origin}
       </AriaLink>
@@ -127,7 +127,7 @@ function whyOf(error: unknown, url: string): ReactNode {
 export function UploadList({ uploads }: { readonly uploads: Uploads }): ReactNode {
   if (uploads.items.length === 0) return null
   return (
-    <Panel title={storageTexts.uploads}>
+    <Panel title={storageTexts().uploads}>
       <Stack>
         {uploads.items.map((item) => (
           <div key={item.id} role="group" aria-label={printable(item.file.name)}>
@@ -154,18 +154,18 @@ function Progress({ item: { state, sent, file, why } }: ItemProps): ReactNode {
     return (
       <Bar
         part={file.size === 0 ? 0 : sent / file.size}
-        label={storageTexts.sent(bytes(sent), bytes(file.size), file.name)}
+        label={storageTexts().sent(bytes(sent), bytes(file.size), file.name)}
       />
     )
   if (state === 'failed') return <p className="wrong">{why}</p>
-  return <Soft>{state === 'exists' ? storageTexts.exists(file.name) : storageTexts.states[state]}</Soft>
+  return <Soft>{state === 'exists' ? storageTexts().exists(file.name) : storageTexts().states[state]}</Soft>
 }
 
 function Choices({ item: { id, state }, uploads }: ItemProps & { readonly uploads: Uploads }): ReactNode {
   if (state === 'sending' || state === 'waiting') return null
   return (
     <>
-      {state === 'exists' ? <Button onPress={() => uploads.repeat(id, true)}>{storageTexts.replace}</Button> : null}
+      {state === 'exists' ? <Button onPress={() => uploads.repeat(id, true)}>{storageTexts().replace}</Button> : null}
       {state === 'failed' ? <Button onPress={() => uploads.repeat(id, false)}>{t().problem.again}</Button> : null}
       <Button kind="quiet" onPress={() => uploads.dismiss(id)}>
         {t().ui.dismiss}

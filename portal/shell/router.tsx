@@ -22,6 +22,13 @@ const page = (path: string, component: RouteComponent) => createRoute({ getParen
 const login = () => import('../pages/login.tsx')
 const mailed = () => import('../pages/mailed.tsx')
 
+/** The pages of object storage have texts that no other page loads. */
+async function withStorageTexts<Module>(module: Promise<Module>): Promise<Module> {
+  const [loaded, texts] = await Promise.all([module, import('../texts/object-storage.ts')])
+  await texts.loadStorageTexts()
+  return loaded
+}
+
 export function routerOf() {
   const dashboard = lazyRouteComponent(() => import('../pages/dashboard.tsx'), 'DashboardPage')
   const settings = lazyRouteComponent(() => import('../pages/settings.tsx'), 'Settings')
@@ -50,11 +57,11 @@ export function routerOf() {
         ),
         page(
           '/object-storage',
-          lazyRouteComponent(() => import('../pages/object-storage.tsx'), 'ObjectStoragePage'),
+          lazyRouteComponent(() => withStorageTexts(import('../pages/object-storage.tsx')), 'ObjectStoragePage'),
         ),
         page(
           '/object-storage/$zone/$bucket',
-          lazyRouteComponent(() => import('../pages/bucket.tsx'), 'BucketPage'),
+          lazyRouteComponent(() => withStorageTexts(import('../pages/bucket.tsx')), 'BucketPage'),
         ),
         page('/settings', settings),
         page('/settings/$page', settings),

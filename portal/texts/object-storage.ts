@@ -11,4 +11,14 @@ const LOCALES: Readonly<Record<Locale, () => Promise<StorageTexts>>> = {
   pseudo: async () => (await import('./pseudo.ts')).pseudo((await import('./en-object-storage.ts')).enObjectStorage),
 }
 
-export const storageTexts: StorageTexts = await LOCALES[chosenLocale()]()
+let current: StorageTexts | undefined
+
+/** Before a page that shows them. */
+export async function loadStorageTexts(): Promise<void> {
+  current = await LOCALES[chosenLocale()]()
+}
+
+export function storageTexts(): StorageTexts {
+  if (current === undefined) throw new Error('texts of object storage are not loaded')
+  return current
+}
