@@ -47,7 +47,6 @@ export const notes: Readonly<Record<string, string>> = {
     'Mindestens, in Einheiten von 10^9 Bytes und vor jeder Replikation.',
   'Minor version for its nodes, at most that of the control plane. A change replaces the nodes.':
     'Nebenversion seiner Knoten, höchstens die der Steuerungsebene. Eine Änderung ersetzt die Knoten.',
-    'Nebenversion seiner Knoten, höchstens die der Steuerung. Eine Änderung ersetzt die Knoten.',
   'Name of the bucket. Where bucket_prefix is not null, it begins with that prefix.':
     'Name des Buckets. Wo bucket_prefix nicht null ist, beginnt er damit.',
   'Name of the bucket, for the type s3.': 'Name des Buckets.',
