@@ -59,7 +59,7 @@ export function ObjectStoragePage(): ReactNode {
         <Enable taken={items.map(({ zone }) => zone)} show={setSecrets} close={() => setEnabling(false)} />
       ) : null}
       {secrets === undefined ? null : (
-        <Once shown={[{ id: 'keys', name: storageTexts().title, secrets }]} onClose={() => setSecrets(undefined)} />
+        <Once shown={[{ id: 'keys', name: t().objectStorage.title, secrets }]} onClose={() => setSecrets(undefined)} />
       )}
     </Page>
   )
