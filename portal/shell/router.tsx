@@ -29,9 +29,16 @@ async function withStorageTexts<Module>(module: Promise<Module>): Promise<Module
   return loaded
 }
 
+/** As above, of settings. */
+async function withSettingsTexts<Module>(module: Promise<Module>): Promise<Module> {
+  const [loaded, texts] = await Promise.all([module, import('../texts/settings.ts')])
+  await texts.loadSettingsTexts()
+  return loaded
+}
+
 export function routerOf() {
   const dashboard = lazyRouteComponent(() => import('../pages/dashboard.tsx'), 'DashboardPage')
-  const settings = lazyRouteComponent(() => import('../pages/settings.tsx'), 'Settings')
+  const settings = lazyRouteComponent(() => withSettingsTexts(import('../pages/settings.tsx')), 'Settings')
   return createRouter({
     routeTree: root.addChildren([
       home,

@@ -6,6 +6,7 @@ import { Refusal } from '../../api/refusal.ts'
 import { useMay } from '../../api/session.ts'
 import { day, money, number } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
+import { settingsTexts } from '../../texts/settings.ts'
 import { typeText } from '../../texts/service.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
@@ -26,7 +27,7 @@ export function Billing(): ReactNode {
   if (!isAllowed) return <Soft>{t().problem.askOwner}</Soft>
   if (data === undefined && error instanceof Refusal) return <ProblemView refusal={error} />
   if (data === undefined) return <Loading />
-  const texts = t().billing
+  const texts = settingsTexts().billing
   return (
     <Stack gap="loose">
       <Grid>
@@ -73,7 +74,7 @@ interface UsageProps {
 }
 
 function Usage({ resources }: UsageProps): ReactNode {
-  const texts = t().billing
+  const texts = settingsTexts().billing
   if (resources.length === 0)
     return (
       <Panel>
@@ -102,13 +103,18 @@ function Usage({ resources }: UsageProps): ReactNode {
 const Invoices = (): ReactNode => (
   <Rows
     list="list_invoices"
-    label={t().billing.invoices}
+    label={settingsTexts().billing.invoices}
     idOf={({ id }) => id}
     nameOf={({ period }) => period}
-    none={t().billing.noInvoices}
+    none={settingsTexts().billing.noInvoices}
     columns={[
-      { id: 'period', name: t().billing.period, cell: ({ period }) => period },
-      { id: 'total', name: t().billing.amount, cell: ({ total_cents: cents }) => money(cents), isEnd: true },
+      { id: 'period', name: settingsTexts().billing.period, cell: ({ period }) => period },
+      {
+        id: 'total',
+        name: settingsTexts().billing.amount,
+        cell: ({ total_cents: cents }) => money(cents),
+        isEnd: true,
+      },
       {
         id: 'state',
         name: t().fields.state,
@@ -141,7 +147,7 @@ function AddMethod(): ReactNode {
       {refusal === undefined ? null : <ProblemView refusal={refusal} />}
       <div>
         <Button kind="primary" type="submit" isBusy={isBusy}>
-          {t().billing.addMethod}
+          {settingsTexts().billing.addMethod}
         </Button>
       </div>
     </form>
@@ -153,17 +159,17 @@ function Coupon(): ReactNode {
   const { isBusy, refusal, onSubmit } = useSubmission(async () => {
     await call('redeem_coupon', { body: { code } })
     setCode('')
-    notify(t().billing.redeemed)
+    notify(settingsTexts().billing.redeemed)
     await readAgain('get_usage_summary')
   })
   return (
-    <Panel title={t().billing.coupon}>
+    <Panel title={settingsTexts().billing.coupon}>
       <form className="form" onSubmit={onSubmit} noValidate>
         <TextField label={t().signUp.coupon} value={code} onChange={setCode} wrong={refusal?.fields['code']} />
         {refusal === undefined ? null : <ProblemView refusal={refusal} />}
         <div>
           <Button type="submit" isBusy={isBusy}>
-            {t().billing.redeem}
+            {settingsTexts().billing.redeem}
           </Button>
         </div>
       </form>

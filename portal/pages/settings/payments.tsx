@@ -7,6 +7,7 @@ import { useQuestion } from '../../nouns/ask.tsx'
 import { Time } from '../../nouns/value.tsx'
 import { bytes, money, number, smallMoney } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
+import { settingsTexts } from '../../texts/settings.ts'
 import { typeText } from '../../texts/service.ts'
 import { Button } from '../../ui/button.tsx'
 import { Panel, Row, Soft, Stack } from '../../ui/layout.tsx'
@@ -27,7 +28,12 @@ export const Credits = (): ReactNode => (
       columns={[
         { id: 'label', name: t().fields.name, cell: ({ label }) => <span dir="auto">{label}</span> },
         { id: 'left', name: t().payments.left, cell: ({ remaining_cents: cents }) => money(cents), isEnd: true },
-        { id: 'amount', name: t().billing.amount, cell: ({ amount_cents: cents }) => money(cents), isEnd: true },
+        {
+          id: 'amount',
+          name: settingsTexts().billing.amount,
+          cell: ({ amount_cents: cents }) => money(cents),
+          isEnd: true,
+        },
         {
           id: 'until',
           name: t().fields.expires_at,
@@ -126,7 +132,12 @@ export function Transfer(): ReactNode {
               },
               { id: 'in', name: t().metrics.received, cell: (each) => bytes(each.received_bytes), isEnd: true },
               { id: 'out', name: t().metrics.transmitted, cell: (each) => bytes(each.transmitted_bytes), isEnd: true },
-              { id: 'amount', name: t().billing.amount, cell: (each) => money(each.amount_cents), isEnd: true },
+              {
+                id: 'amount',
+                name: settingsTexts().billing.amount,
+                cell: (each) => money(each.amount_cents),
+                isEnd: true,
+              },
             ]}
           />
         )}
@@ -164,8 +175,13 @@ export function Log(): ReactNode {
           { id: 'date', name: t().audit.at, cell: ({ date }) => date },
           { id: 'type', name: t().fields.kind, cell: ({ resource_type: type }) => typeText(type) },
           { id: 'plan', name: t().fields.plan, cell: ({ plan }) => plan || '–' },
-          { id: 'hours', name: t().billing.hours, cell: ({ hours }) => number(hours, 1), isEnd: true },
-          { id: 'amount', name: t().billing.amount, cell: ({ amount_cents: cents }) => money(cents), isEnd: true },
+          { id: 'hours', name: settingsTexts().billing.hours, cell: ({ hours }) => number(hours, 1), isEnd: true },
+          {
+            id: 'amount',
+            name: settingsTexts().billing.amount,
+            cell: ({ amount_cents: cents }) => money(cents),
+            isEnd: true,
+          },
         ]}
         foot={
           list.hasNextPage ? (

@@ -7,6 +7,7 @@ import { Refusal } from '../../api/refusal.ts'
 import { useMay, useMe } from '../../api/session.ts'
 import { useQuestion } from '../../nouns/ask.tsx'
 import { t } from '../../texts/index.ts'
+import { settingsTexts } from '../../texts/settings.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { PasswordField, Switch, TextField } from '../../ui/field.tsx'
@@ -29,7 +30,7 @@ export function Security(): ReactNode {
   }
   if (data === undefined && error instanceof Refusal) return <ProblemView refusal={error} />
   if (data === undefined) return <Loading />
-  const texts = t().security
+  const texts = settingsTexts().security
   return (
     <Stack>
       <Panel title={t().factor.title}>
@@ -73,7 +74,7 @@ export function Security(): ReactNode {
 function Identities(): ReactNode {
   const identities = useMe()?.identities ?? []
   const [question, dialog] = useQuestion(['get_current_user'])
-  const texts = t().security
+  const texts = settingsTexts().security
   if (identities.length === 0) return null
   return (
     <Panel title={texts.identities}>
@@ -122,8 +123,8 @@ function Policy({ isRequired, hasOwn }: { readonly isRequired: boolean; readonly
   return (
     <>
       <Switch
-        label={t().security.policy}
-        note={hasOwn ? t().security.policyNote : t().security.policyOwn}
+        label={settingsTexts().security.policy}
+        note={hasOwn ? settingsTexts().security.policyNote : settingsTexts().security.policyOwn}
         isOn={isRequired}
         isOff={!hasOwn && !isRequired}
         onChange={(isOn) => void set(isOn)}
@@ -151,7 +152,7 @@ function Setup({ close }: DialogOf): ReactNode {
         <RecoveryCodes codes={codes} onKept={close} />
       ) : (
         <form className="form" onSubmit={onSubmit} noValidate>
-          <p>{t().security.setUpNote}</p>
+          <p>{settingsTexts().security.setUpNote}</p>
           {setup === undefined ? null : (
             <>
               <AuthenticatorCode uri={setup.otpauth_uri} secret={setup.secret} />
@@ -185,14 +186,14 @@ function Proof({ ask, close }: DialogOf & { readonly ask: 'codes' | 'disable' })
     await call('disable_account_totp', { body: proof })
     close()
   })
-  const name = ask === 'codes' ? t().security.newCodes : t().security.turnOff
+  const name = ask === 'codes' ? settingsTexts().security.newCodes : settingsTexts().security.turnOff
   return (
     <Dialog title={name} onClose={close} isFirm={codes !== undefined}>
       {codes !== undefined ? (
         <RecoveryCodes codes={codes} onKept={close} />
       ) : (
         <form className="form" onSubmit={onSubmit} noValidate>
-          <TextField label={t().security.codeOrRecovery} value={code} onChange={setCode} autoFocus />
+          <TextField label={settingsTexts().security.codeOrRecovery} value={code} onChange={setCode} autoFocus />
           {refusal === undefined ? null : <ProblemView refusal={refusal} />}
           <End close={close} isBusy={isBusy} name={name} />
         </form>
@@ -213,10 +214,10 @@ function Password({ close, hasFactor }: DialogOf & { readonly hasFactor: boolean
     close()
   })
   return (
-    <Dialog title={t().security.changePassword} onClose={close}>
+    <Dialog title={settingsTexts().security.changePassword} onClose={close}>
       <form className="form" onSubmit={onSubmit} noValidate>
         <PasswordField
-          label={t().security.current}
+          label={settingsTexts().security.current}
           value={current}
           onChange={setCurrent}
           wrong={refusal?.fields['current_password']}

@@ -3,12 +3,13 @@ import type { ReactNode } from 'react'
 import { call } from '../../api/client.ts'
 import { Time } from '../../nouns/value.tsx'
 import { t } from '../../texts/index.ts'
+import { settingsTexts } from '../../texts/settings.ts'
 import { Stack } from '../../ui/layout.tsx'
 import { Tag } from '../../ui/state.tsx'
 import { Rows } from './rows.tsx'
 
 export function Sessions(): ReactNode {
-  const texts = t().sessions
+  const texts = settingsTexts().sessions
   return (
     <Stack>
       <p className="soft">{texts.note}</p>

@@ -6,6 +6,7 @@ import { call } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
 import { Time, wordOf } from '../../nouns/value.tsx'
 import { t } from '../../texts/index.ts'
+import { settingsTexts } from '../../texts/settings.ts'
 import { Button } from '../../ui/button.tsx'
 import { Copy, Snippet } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -18,7 +19,7 @@ import { Rows } from './rows.tsx'
 export function Tokens(): ReactNode {
   const may = useMay()
   const [isOpen, setOpen] = useState(false)
-  const texts = t().tokens
+  const texts = settingsTexts().tokens
   if (!may('list_api_tokens')) return <Soft>{t().problem.askOwner}</Soft>
   return (
     <Stack>
@@ -54,13 +55,17 @@ export function Tokens(): ReactNode {
 }
 
 const scopeText = (scope: string | readonly string[]): string =>
-  scope === 'read' ? t().tokens.read : scope === 'read_write' ? t().tokens.readWrite : String(scope)
+  scope === 'read'
+    ? settingsTexts().tokens.read
+    : scope === 'read_write'
+      ? settingsTexts().tokens.readWrite
+      : String(scope)
 
 function Create({ close }: { readonly close: () => void }): ReactNode {
   const [name, setName] = useState('')
   const [scope, setScope] = useState<'read' | 'read_write'>('read')
   const [secret, setSecret] = useState<string>()
-  const texts = t().tokens
+  const texts = settingsTexts().tokens
   const { isBusy, refusal, onSubmit } = useSubmission(async () => {
     const { token } = await call('create_api_token', { body: { name, scope } })
     setSecret(token)
