@@ -70,6 +70,7 @@ test('each type of the stream has exactly one registration', () => {
 const ROWS = 'rows of the account: the stream says that they have changed'
 const CATALOGUE = 'the catalogue, which is no account’s'
 const PART = 'a part of an item, which the stream sends'
+const STORED = 'read from the store of objects, whose changes the platform does not see'
 /** Lists that are not of a type of the stream. */
 const OTHERS: Readonly<Record<string, string>> = {
   list_sessions: ROWS,
@@ -100,6 +101,8 @@ const OTHERS: Readonly<Record<string, string>> = {
   list_dev_cluster_versions: CATALOGUE,
   list_server_interfaces: PART,
   search_resources: 'results of a search',
+  list_object_storage_buckets: STORED,
+  list_object_storage_objects: STORED,
   list_database_backups: PART,
   list_kubernetes_cluster_snapshots: PART,
 }
