@@ -24,9 +24,19 @@ beforeAll(async () => {
     cloud.signUp('owner@example.com'),
     cloud.signUp('stranger@example.com'),
   ])) as [Person, Person]
-  ids = await makeSamples({ cloud, owner })
+  ids = { ...(await makeSamples({ cloud, owner })), buckets: await newBucket() }
 })
 afterAll(() => cloud.close())
+
+/** A bucket with an object; its name. */
+async function newBucket(): Promise<string> {
+  const { body } = await owner.send('GET', '/v1/object-storage')
+  const name = `${body['items'][0].bucket_prefix}photos`
+  const created = await owner.send('POST', `/v1/object-storage/${cloud.zone}/buckets`, { body: { name } })
+  expect(created.status, created.text).toBe(201)
+  cloud.objectStorage.buckets.get(name)?.add('a.txt')
+  return name
+}
 
 const LISTS = ROUTES.filter((route) => route.audience === 'customer' && itemOf(route) !== undefined)
 const fieldsOf = (route: Route): Readonly<Record<string, z.ZodType>> => {
@@ -45,7 +55,7 @@ const EMPTY: Readonly<Record<string, string>> = {
 }
 
 const pathOf = (route: Route): string =>
-  route.path.replace(/\/([a-z-]+)\/\{\w+\}/, (_all, noun: string) => `/${noun}/${ids[noun] ?? ''}`)
+  route.path.replaceAll(/\/([a-z-]+)\/\{\w+\}/g, (_all, noun: string) => `/${noun}/${ids[noun] ?? ''}`)
 
 async function ask(person: Person, route: Route, query: string): Promise<readonly Item[]> {
   const reply = await person.send('GET', `${pathOf(route)}?${query}`)

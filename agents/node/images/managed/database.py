@@ -900,8 +900,8 @@ class Archivist:
     def record_pause(self, now):
         reason = "archive_full" if self.is_full() else "storage_nearly_full"
         # Moments may have been confirmed since the last report.
-        known = self.contents() if self.is_read else self.report or machine.read_json(ARCHIVED) or {}
-        reached = known.get("latestAt")
+        known = [self.report or machine.read_json(ARCHIVED) or {}, self.contents() if self.is_read else {}]
+        reached = max((each["latestAt"] for each in known if each.get("latestAt")), default=None)
         pause = {"since": iso(now), "from": reached, "reason": reason}
         keep_json(PAUSE, pause)
         self.pause = pause
