@@ -27,6 +27,8 @@ export interface SimulatedObjectStorage extends ObjectStorage {
   readonly offer: ObjectStorageOffer
   /** While it is away, nothing is answered and nothing changes. */
   isAway: boolean
+  /** What it refuses to do with buckets and objects. */
+  refuses: ((request: StoreRequest) => { readonly status: number; readonly code: string } | undefined) | undefined
   /** What it waits for before it accepts a tenant. */
   hesitation: Promise<void> | undefined
   /** How often somebody asked for a tenant. */
@@ -137,6 +139,8 @@ export function openSimulatedObjectStorage(
           const isKnown = [...tenants.values()].some(
             (tenant) => tenant.accessKeyId === accessKeyId && tenant.secretAccessKey === secretAccessKey,
           )
+          const refused = storage.refuses?.(request)
+          if (refused !== undefined) return refusal(refused.status, refused.code)
           return isKnown ? answerOf(buckets, request) : refusal(403, 'SignatureDoesNotMatch')
         },
       },
@@ -149,6 +153,7 @@ export function openSimulatedObjectStorage(
       return { stores: [storage], obstacle: '' }
     },
     isAway: false,
+    refuses: undefined,
     hesitation: undefined,
     looks: 0,
     openWrites: 0,

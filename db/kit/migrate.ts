@@ -19,7 +19,8 @@ export interface MigrationOptions {
   readonly migrations?: Readonly<Record<string, Migration>>
   /** How long a statement waits for a lock of a table. All who come later wait behind it. */
   readonly lockMilliseconds?: number
-  /** How long it is tried again, and how long another process may migrate. */
+  /** How long it pauses before it is tried again, until a migration is done, and how long another process may migrate.
+   *  The time of the work itself does not count: an index can take hours. */
   readonly patienceMilliseconds?: number
 }
 
@@ -48,17 +49,35 @@ export async function migrate(db: Database, options: MigrationOptions = {}): Pro
   const migrations = options.migrations ?? (await readMigrations())
   const { lockMilliseconds = LOCK_MILLISECONDS, patienceMilliseconds = PATIENCE_MILLISECONDS } = options
   await db.connection().execute(async (connection) => {
-    // Whoever waits inside of a statement is waited for by an index that is built concurrently.
-    await patiently('another process migrates the database', patienceMilliseconds, () => tryLock(connection))
+    // A limit of the role would stop a resumable step again and again.
+    await sql`set statement_timeout = 0`.execute(connection)
     try {
-      for (const [name, migration] of await readPending(connection, migrations))
-        await patiently(`migration ${name}`, patienceMilliseconds, () =>
-          run(connection, { name, migration, lockMilliseconds }),
-        )
+      await patiently(patienceMilliseconds, (progress) =>
+        inTurn(connection, async () => {
+          for (const [name, migration] of await readPending(connection, migrations)) {
+            progress.next(`migration ${name}`)
+            await run(connection, { name, migration, lockMilliseconds })
+            progress.made()
+          }
+        }),
+      )
     } finally {
-      await sql`select pg_advisory_unlock(${MIGRATION_LOCK})`.execute(connection)
+      await sql`reset statement_timeout`.execute(connection)
     }
   })
+}
+
+/** Does the work under the lock, unless another process has it; returns whether it did. Whoever waits inside of a
+ *  statement is waited for by an index that is built concurrently. So the lock is only tried; and it is given back after
+ *  a failure too, because processes of earlier releases wait for it inside of a statement. */
+async function inTurn(connection: Kysely<Tables>, work: () => Promise<void>): Promise<boolean> {
+  if (!(await tryLock(connection))) return false
+  try {
+    await work()
+    return true
+  } finally {
+    await sql`select pg_advisory_unlock(${MIGRATION_LOCK})`.execute(connection)
+  }
 }
 
 async function tryLock(connection: Kysely<Tables>): Promise<boolean> {
@@ -67,19 +86,39 @@ async function tryLock(connection: Kysely<Tables>): Promise<boolean> {
   return rows[0]?.isLocked === true
 }
 
+interface Progress {
+  /** Names what comes next. */
+  next(what: string): void
+  /** The patience begins again. */
+  made(): void
+}
+
 /** Repeats the work until it succeeds, unless it fails otherwise than by a lock. */
-async function patiently(what: string, milliseconds: number, work: () => Promise<boolean>): Promise<void> {
-  const end = systemClock.monotonicMilliseconds() + milliseconds
+async function patiently(milliseconds: number, work: (progress: Progress) => Promise<boolean>): Promise<void> {
+  let what = 'another process migrates the database'
+  let left = milliseconds
+  let pause = PAUSE_MILLISECONDS.least
   let cause: unknown
-  for (let pause = PAUSE_MILLISECONDS.least; ; pause = Math.min(2 * pause, PAUSE_MILLISECONDS.most)) {
+  const progress: Progress = {
+    next: (next) => {
+      what = next
+    },
+    made: () => {
+      left = milliseconds
+      pause = PAUSE_MILLISECONDS.least
+    },
+  }
+  for (; ; pause = Math.min(2 * pause, PAUSE_MILLISECONDS.most)) {
     try {
-      if (await work()) return
+      if (await work(progress)) return
     } catch (error) {
       if (!isLocked(error)) throw error
       cause = error
     }
-    if (systemClock.monotonicMilliseconds() >= end) throw new Error(`${what}: locked for too long`, { cause })
-    await systemClock.sleep(numberBetween(systemRandom, { least: pause / 2, most: pause }))
+    if (left <= 0) throw new Error(`${what}: locked for too long`, { cause })
+    const rest = numberBetween(systemRandom, { least: pause / 2, most: pause })
+    await systemClock.sleep(rest)
+    left -= rest
   }
 }
 
@@ -114,14 +153,14 @@ async function readPending(
 async function run(
   connection: Kysely<Tables>,
   { name, migration, lockMilliseconds }: { name: string; migration: Migration; lockMilliseconds: number },
-): Promise<boolean> {
+): Promise<void> {
   const note = (db: Kysely<Tables>) =>
     sql`insert into kysely_migration (name, timestamp) values (${name}, ${systemClock.now().toISOString()})`.execute(db)
   const untyped = (db: Kysely<Tables>) => db as unknown as Kysely<unknown> // a migration knows no later tables
   if (migration.isResumable === true) {
     await migration.up(untyped(connection))
     await note(connection)
-    return true
+    return
   }
   await connection.transaction().execute(async (tx) => {
     await sql`select set_config('lock_timeout', ${`${lockMilliseconds}ms`}, true),
@@ -129,5 +168,4 @@ async function run(
     await migration.up(untyped(tx))
     await note(tx)
   })
-  return true
 }

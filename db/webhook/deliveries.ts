@@ -188,7 +188,7 @@ export async function endDelivery(
   if (ended.numUpdatedRows > 0n) await wakeNext(tx, delivery, now)
 }
 
-/** The next delivery of the resource is due: the one before has ended. */
+/** The next delivery of the resource is due from now on, and not late: the one before has ended. */
 async function wakeNext(
   tx: Transaction<Tables>,
   { accountId, webhookId, resource }: DueDelivery,
@@ -201,7 +201,7 @@ async function wakeNext(
     .executeTakeFirstOrThrow()
   if (number === null) return
   await updateWhere(tx, 'webhook_delivery', { ...waiting, number })
-    .set({ next_attempt_at: sql<Date>`coalesce(next_attempt_at, ${now})`, is_behind: false })
+    .set({ next_attempt_at: now, is_behind: false })
     .where((where) => where.or([where('is_behind', '=', true), where('next_attempt_at', 'is', null)]))
     .execute()
 }
@@ -226,7 +226,7 @@ async function wakeAll(queries: Queries, now: Date): Promise<void> {
       where delivery.state = 'pending' and (delivery.is_behind or delivery.next_attempt_at is null)
       for update of delivery skip locked
     ) update webhook_delivery delivery
-    set next_attempt_at = coalesce(delivery.next_attempt_at, ${now}), is_behind = false from free
+    set next_attempt_at = ${now}, is_behind = false from free
     where delivery.account_id = free.account_id and delivery.webhook_id = free.webhook_id
       and delivery.event_id = free.event_id`.execute(queries)
   // Of processes of the release before.

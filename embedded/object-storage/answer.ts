@@ -34,17 +34,20 @@ interface Exchange {
   readonly clock: Clock
   /** Called with the size of each piece. */
   readonly sent: (bytes: number) => void
+  /** Called when the complete response was written: the client may still send. */
+  readonly written: () => void
 }
 
 /** Passes the response on. Throws before the response has started; later the connection is closed. */
 export async function answerClient(
   answer: IncomingMessage,
-  { request, response, rewrite, isProven, clock, sent }: Exchange,
+  { request, response, rewrite, isProven, clock, sent, written }: Exchange,
 ): Promise<void> {
   const { statusCode = 502, statusMessage = '' } = answer
   if (rewrite !== undefined && statusCode === 200) {
     const text = (await readWhole(answer, REWRITTEN_BYTES_MAXIMUM)).toString()
-    return answerWith(response, answer, Buffer.from(rewrite(text)))
+    answerWith(response, answer, Buffer.from(rewrite(text)))
+    return written()
   }
   // A response before the end of the body is the last one on its connection.
   const isEarly = !request.complete
@@ -60,6 +63,7 @@ export async function answerClient(
     answer.once('end', resolve)
     pass(answer, response, sent)
   })
+  written()
   if (isEarly) await drain(request, clock, { isProven })
   response.end()
 }

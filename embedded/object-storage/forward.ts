@@ -38,6 +38,8 @@ export interface Progress {
   /** Called when the engine is ready for the body. */
   readonly begin: () => void
   readonly answered: (status: number) => void
+  /** Called when the complete response was written: the client may still send. */
+  readonly written: () => void
   /** The client's response when the engine has failed. */
   readonly failure: () => S3Refusal
 }
@@ -52,7 +54,7 @@ export async function forward(
   response: ServerResponse,
   { outgoing, isBodyReadBySuccess, bytesMaximum = Number.POSITIVE_INFINITY, check, ...progress }: Progress,
 ): Promise<void> {
-  const { rewrite, isProven, begin, answered, failure } = progress
+  const { rewrite, isProven, begin, answered, written, failure } = progress
   const isHeld = check !== undefined || (outgoing.chunks === undefined && isSmall(request))
   let received = 0
   let refuseMore = (_error: Error): void => {}
@@ -93,7 +95,7 @@ export async function forward(
         markRead(upstream.socket)
       noteAnnounced(upstream.socket, answer.rawHeaders)
       if (statusCode === SERVER_ERROR) return void fail(failure())
-      resolve(answerClient(answer, { request, response, rewrite, isProven, clock, sent: metrics.sent }))
+      resolve(answerClient(answer, { request, response, rewrite, isProven, clock, sent: metrics.sent, written }))
     })
     response.once('close', () => {
       if (!response.writableFinished) upstream.destroy()

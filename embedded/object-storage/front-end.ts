@@ -91,7 +91,7 @@ export async function startFrontEnd(options: FrontEndOptions): Promise<FrontEnd>
   const counts: Counts = { unproven: new Map(), documents: new Map() }
   const serve = (request: IncomingMessage, response: ServerResponse, isWaiting: boolean): void => {
     if (answerPortal(request, response, options.portalOrigin)) return
-    const exchange: Exchange = { request, response, isWaiting, isProven: false }
+    const exchange: Exchange = { request, response, isWaiting, isProven: false, end: () => {} }
     handle({ ...options, targets, counts, keys }, exchange).catch((error: unknown) => {
       if (!(error instanceof S3Refusal)) options.log.warn('request failed', { error })
       const refusal = error instanceof S3Refusal ? error : serviceUnavailable()
@@ -168,11 +168,12 @@ async function handle(parts: Parts, exchange: Exchange): Promise<void> {
   exchange.isProven = secret !== undefined
   const places: (() => void)[] = []
   let isStored = false
-  let release = (_isStored: boolean): void => {}
-  response.once('close', () => {
-    for (const give of places) give()
-    release(isStored)
-  })
+  let isOver = false
+  exchange.end = () => {
+    isOver = true
+    for (const give of places.splice(0)) give()
+  }
+  response.once('close', exchange.end)
   if (secret === undefined) places.push(takePlace(parts.counts.unproven, tenant.id, UNPROVEN_OF_TENANT_MAXIMUM))
   if (tenant.active >= REQUESTS_OF_TENANT_MAXIMUM) throw slowDown()
   const changes = operation.rule.class === 'reads' ? 0 : 1
@@ -188,14 +189,14 @@ async function handle(parts: Parts, exchange: Exchange): Promise<void> {
   const bytesOfDocument = checkDocumentLength(operation, request)
   if (bytesOfDocument > LARGE_DOCUMENT_BYTES)
     places.push(takePlace(parts.counts.documents, tenant.id, LARGE_DOCUMENTS_OF_TENANT_MAXIMUM))
-  release = await admit(parts, tenant, s3Request)
+  const release = await admit(parts, tenant, s3Request)
+  places.push(() => release(isStored))
   // For a tenant that has moved, the other store is used instead of an engine.
   const at = tenant.upstream ?? (await parts.engines.hold(tenant.id))
   const held = 'release' in at ? at : undefined
-  response.once('close', () => held?.release())
-  if (response.closed) {
-    release(false)
-    held?.release()
+  places.push(() => held?.release())
+  if (isOver) {
+    exchange.end()
     throw new Error('the client has gone')
   }
   parts.metrics.admitted(operation)
@@ -212,6 +213,7 @@ async function handle(parts: Parts, exchange: Exchange): Promise<void> {
       if (exchange.isWaiting) response.writeContinue()
       exchange.isWaiting = false
     },
+    written: exchange.end,
     answered: (status) => {
       isStored = status < 300
       parts.metrics.answered(status)
@@ -232,16 +234,22 @@ interface Exchange {
   isWaiting: boolean
   /** The caller has proven that it has the secret of the key. */
   isProven: boolean
+  /** Gives back what the request has taken: after its complete response, or when the client has gone. A client that
+   *  still sends a body that nobody wants takes nothing from others. */
+  end: () => void
 }
 
 /** Sends the refusal in S3's format. Then reads the rest of the client's body up to a limit, so that the client reads
  *  the refusal. */
 async function refuse(
   { clock, random }: Pick<FrontEndOptions, 'clock' | 'random'>,
-  { request, response, isWaiting, isProven }: Exchange,
+  { request, response, isWaiting, isProven, end }: Exchange,
   { status, code, message }: S3Refusal,
 ): Promise<void> {
-  if (response.headersSent || response.destroyed) return void response.destroy()
+  if (response.headersSent || response.destroyed) {
+    end()
+    return void response.destroy()
+  }
   const id = newBase62(random, REQUEST_ID_CHARACTERS)
   const text = message.replace(/[<>&"]/g, (sign) => ESCAPES[sign] ?? '')
   const body =
@@ -255,6 +263,7 @@ async function refuse(
     ...(request.complete ? {} : { connection: 'close' }),
   })
   if (request.method !== 'HEAD') response.write(body)
+  end()
   if (!isWaiting) await drain(request, clock, { isProven })
   response.end()
 }

@@ -37,6 +37,7 @@ export function readRequest(raw: RawRequest): StorageRequest {
   if (operation instanceof S3Refusal) throw operation
   const { headers, parameters, rule, name, key = '' } = operation
   const signature = readSignature(headers, parameters)
+  checkSigned(headers, signature)
   for (const header of EXPECTED_OWNERS)
     if ((headers.get(header) ?? signature.accessKeyId) !== signature.accessKeyId) throw accessDenied()
   const isUpload = rule.body === 'bytes'
@@ -50,6 +51,15 @@ export function readRequest(raw: RawRequest): StorageRequest {
     files: MAKES_FILES.includes(name) ? 1 + key.split('/').length : 0,
     isWhole: isUpload && !isInChunks(operation),
   }
+}
+
+/** Whoever has a signed address may send what was signed, and not copy from elsewhere with it or open the object to
+ *  others. */
+function checkSigned(headers: S3Operation['headers'], { kind, signedHeaders }: Signature): void {
+  if (kind !== 'address') return
+  const unsigned = [...headers.keys()].filter((name) => name.startsWith('x-amz-') && !signedHeaders.includes(name))
+  if (unsigned.length > 0)
+    throw accessDenied(`There were headers present in the request which were not signed: ${unsigned.join(', ')}`)
 }
 
 /** Throws the Refusal for requests that the engine would ignore in part, or could not isolate. */

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { readPemFile, readSecretFile } from '../../kit/sys/secret-file.ts'
 import { type ObjectStorage, openControl } from './control.ts'
-import { openExchange } from '../../kit/s3/exchange.ts'
+import { openConnections, openExchange, type StoreConnections } from '../../kit/s3/exchange.ts'
 import { openGateway } from './rgw.ts'
 import { openS3 } from './s3.ts'
 import type { ObjectStorageSettings } from './settings.ts'
@@ -128,12 +128,24 @@ const reachOf = (
   urlOf: (zone: string) => string,
   certificateAuthority: string | null,
   clock: Clock,
-): Pick<ObjectStorage, 'certificateAuthority' | 'openS3' | 'upstreamOf'> => ({
-  certificateAuthority,
-  openS3: (zone, credentials) =>
-    openS3(openExchange({ url: urlOf(zone), authority: certificateAuthority, credentials, clock })),
-  upstreamOf: (zone) => ({ url: urlOf(zone), authority: certificateAuthority }),
-})
+): Pick<ObjectStorage, 'certificateAuthority' | 'openS3' | 'upstreamOf'> => {
+  const upstreamOf = (zone: string) => ({ url: urlOf(zone), authority: certificateAuthority })
+  /** By URL. */
+  const opened = new Map<string, StoreConnections>()
+  const connectionsTo = (address: ReturnType<typeof upstreamOf>): StoreConnections => {
+    const connections = opened.get(address.url) ?? openConnections(address)
+    opened.set(address.url, connections)
+    return connections
+  }
+  return {
+    certificateAuthority,
+    openS3: (zone, credentials) => {
+      const address = upstreamOf(zone)
+      return openS3(openExchange({ ...address, credentials, clock, connections: connectionsTo(address) }))
+    },
+    upstreamOf,
+  }
+}
 
 /** Error messages never contain the file's content, which is secret. */
 async function readJson(file: string): Promise<unknown> {

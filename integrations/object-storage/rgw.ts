@@ -4,7 +4,13 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { Unavailable } from '../../domain/problem.ts'
 import { fingerprintOfSecret, type ObjectStorageControl, type TenantSettings, type TenantState } from './control.ts'
-import { openExchange, type StoreAddress, type StoreAnswer, type StoreRequest } from '../../kit/s3/exchange.ts'
+import {
+  openConnections,
+  openExchange,
+  type StoreAddress,
+  type StoreAnswer,
+  type StoreRequest,
+} from '../../kit/s3/exchange.ts'
 
 const USER = 'owner'
 const BUCKETS_MAXIMUM = 100
@@ -85,8 +91,9 @@ function openAdministration(address: StoreAddress): Administration {
 
 /** Authenticates as a user of the gateway with the capabilities `users=*` and `buckets=read`. A tenant that is both
  *  frozen and suspended is treated as frozen. */
-export function openGateway(address: StoreAddress): ObjectStorageControl {
-  const { clock } = address
+export function openGateway(of: StoreAddress): ObjectStorageControl {
+  const address = { ...of, connections: openConnections(of) }
+  const { clock } = of
   const admin = openAdministration(address)
   const measured = new Map<string, Usage>()
 

@@ -17,7 +17,11 @@ export interface StoreAddress {
   /** Without a region: the default region of S3 servers. */
   readonly credentials: Omit<S3Credentials, 'region'> & Partial<Pick<S3Credentials, 'region'>>
   readonly clock: Clock
+  /** Its connections, by `openConnections` for this address: shared by callers. Absent: new ones. */
+  readonly connections?: StoreConnections
 }
+
+export type StoreConnections = PlainAgent
 
 export interface StoreRequest extends Pick<S3Request, 'method' | 'headers' | 'body'> {
   /** Unescaped segments; undefined and empty for the server itself. */
@@ -49,12 +53,21 @@ const IDLE_MILLISECONDS = 120_000
 const WHOLE_MILLISECONDS = 20_000
 const ANSWER_BYTES_MAXIMUM = 8 * 1024 * 1024
 
-export function openExchange({ url, authority, credentials, clock }: StoreAddress): StoreExchange {
-  const isSecure = new URL(url).protocol === 'https:'
-  const agentOptions = { keepAlive: true, maxSockets: CONNECTIONS_MAXIMUM }
-  const agent = isSecure
-    ? new SecureAgent({ ...agentOptions, ...(authority === null ? {} : { ca: authority }) })
-    : new PlainAgent(agentOptions)
+const isSecureUrl = (url: string): boolean => new URL(url).protocol === 'https:'
+
+/** Connections to one server, which stay open between requests. Whoever opens exchanges again and again opens these
+ *  once. */
+export function openConnections({ url, authority }: Pick<StoreAddress, 'url' | 'authority'>): StoreConnections {
+  const options = { keepAlive: true, maxSockets: CONNECTIONS_MAXIMUM }
+  return isSecureUrl(url)
+    ? new SecureAgent({ ...options, ...(authority === null ? {} : { ca: authority }) })
+    : new PlainAgent(options)
+}
+
+export function openExchange(address: StoreAddress): StoreExchange {
+  const { url, credentials, clock } = address
+  const isSecure = isSecureUrl(url)
+  const agent = address.connections ?? openConnections(address)
 
   const ask = ({ method, path = '', query = {}, headers = {}, body, stream }: StoreRequest, signal?: AbortSignal) =>
     new Promise<IncomingMessage>((resolve, reject) => {

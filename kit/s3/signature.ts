@@ -145,20 +145,24 @@ interface Canonical {
   /** Escaped likewise, and sorted. */
   readonly query: string
   readonly headers: Headers
+  /** Signed names without a line of their own: the request is sent without these headers. */
+  readonly absent?: readonly string[]
   /** The digest of the body, or the value that replaces it. */
   readonly payload: string
 }
 
 /** The signed form of a request. Several spaces in a header count as one. */
 export const canonicalText = (
-  { method, path, query, headers, payload }: Canonical,
+  { method, path, query, headers, absent = [], payload }: Canonical,
   { signedHeaders }: Pick<Signature, 'signedHeaders'>,
 ): string =>
   [
     method,
     path,
     query,
-    ...signedHeaders.map((name) => `${name}:${(headers.get(name) ?? '').trim().replaceAll(/ {2,}/g, ' ')}`),
+    ...signedHeaders
+      .filter((name) => !absent.includes(name))
+      .map((name) => `${name}:${(headers.get(name) ?? '').trim().replaceAll(/ {2,}/g, ' ')}`),
     '',
     signedHeaders.join(';'),
     payload,

@@ -51,7 +51,7 @@ export const listObjectStorageBuckets = verbs.get('list_object_storage_buckets',
   summary: 'List buckets',
   params: z.strictObject({ zone: ZoneName }),
   answers: { 200: completeListOf(BucketView) },
-  refuses: [404, 503],
+  refuses: [404, 409, 503],
 })
 
 export const createObjectStorageBucket = verbs.post('create_object_storage_bucket', '/{zone}/buckets', {
@@ -98,7 +98,7 @@ export const listObjectStorageObjects = verbs.get('list_object_storage_objects',
       })
       .meta({ id: 'StoredObjectPage' }),
   },
-  refuses: [400, 404, 503],
+  refuses: [400, 404, 409, 503],
 })
 
 export const deleteObjectStorageObject = verbs.post(
@@ -156,7 +156,7 @@ export const presignObjectStorageObject = verbs.post(
         })
         .meta({ id: 'PresignedRequest' }),
     },
-    refuses: [400, 402, 404, 503],
+    refuses: [400, 402, 404, 409, 503],
   },
 )
 

@@ -10,7 +10,7 @@ import type { Call, Customer } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
 import type { Route } from '../../../kit/http/route.ts'
 import { checkKey, engineKeyRefusal } from '../../../kit/s3/names.ts'
-import { presign } from '../../../kit/s3/presign.ts'
+import { absentHeaders, presign } from '../../../kit/s3/presign.ts'
 import { S3Refusal } from '../../../kit/s3/refusal.ts'
 import { escapeForSignature } from '../../../kit/s3/signature.ts'
 import { byTheMachine } from '../../../kit/sys/clock.ts'
@@ -43,8 +43,8 @@ export function bucketEndpoints(parts: ObjectStorageParts): readonly Endpoint[] 
     customerEndpoint(deleteObjectStorageBucket, async (call) => {
       const { zone, bucket } = call.params
       const { row, browser } = await openStore(parts, call.caller.accountId, zone, bucket)
-      await changing(browser.deleteBucket(bucket))
-      await note(parts, call, row, { bucket })
+      await requireEmpty(browser, bucket)
+      await noted(parts, call, { row, detail: { bucket } }, () => changing(browser.deleteBucket(bucket)))
       return { status: 204 }
     }),
     customerEndpoint(listObjectStorageObjects, async ({ caller, params: { zone, bucket }, query }) => {
@@ -56,7 +56,7 @@ export function bucketEndpoints(parts: ObjectStorageParts): readonly Endpoint[] 
           after: query.cursor === undefined ? undefined : tokenOf(query.cursor),
           count: query.limit,
         }),
-        'prefix',
+        query.cursor === undefined ? 'prefix' : 'cursor',
       )
       const items = page.objects.map(
         ({ key, bytes, modifiedAt, etag }): StoredObjectView => ({
@@ -74,8 +74,10 @@ export function bucketEndpoints(parts: ObjectStorageParts): readonly Endpoint[] 
       const { key } = call.body
       const { row, browser, stores } = await openStore(parts, call.caller.accountId, zone, bucket)
       requireKey(stores, key, false)
-      await changing(browser.deleteObject(bucket, key), 'key')
-      await note(parts, call, row, { bucket, key })
+      await reading(browser.requireBucket(bucket))
+      await noted(parts, call, { row, detail: { bucket, key } }, () =>
+        changing(browser.deleteObject(bucket, key), 'key'),
+      )
       return { status: 204 }
     }),
     customerEndpoint(presignObjectStorageObject, async (call) => ({ status: 200, body: await presigned(parts, call) })),
@@ -120,9 +122,10 @@ async function createBucket(
   // Stores accept a second creation by the same owner.
   if ((await reading(browser.buckets())).some((bucket) => bucket.name === name)) throw bucketTaken()
   await changing(browser.createBucket(name), 'name')
-  const created = (await reading(browser.buckets())).find((bucket) => bucket.name === name)
   await note(parts, call, row, { bucket: name })
-  return bucketViewOf(created ?? { name, createdAt: call.now })
+  // It is there: only its time may be unknown.
+  const buckets = await browser.buckets().catch(() => [])
+  return bucketViewOf(buckets.find((bucket) => bucket.name === name) ?? { name, createdAt: call.now })
 }
 
 async function presigned(
@@ -151,6 +154,7 @@ async function presigned(
       key,
       // A page among the objects would run with the rights of the name that it is at.
       ...(method === 'GET' ? { query: { 'response-content-disposition': attachmentOf(key) } } : {}),
+      absent: absentHeaders(method, stores.entrance.backend),
       expiresSeconds,
     },
     { ...credentials, region: REGION },
@@ -174,6 +178,25 @@ async function note<R extends Route>(
 ): Promise<void> {
   const entry = auditEntryOf(call, { resourceId: row.id, detail })
   await parts.db.transaction().execute((tx) => appendAudit(tx, entry, parts))
+}
+
+/** Does work that cannot be undone once its entry was written, so that a kill between them loses no entry. A refusal of
+ *  the work gets an entry under another action: one request has at most one of each. */
+async function noted<R extends Route>(
+  parts: ObjectStorageParts,
+  call: Call<R, Customer>,
+  { row, detail }: { readonly row: ObjectStorageRow; readonly detail: Readonly<Record<string, string>> },
+  work: () => Promise<void>,
+): Promise<void> {
+  await note(parts, call, row, detail)
+  call.audited.as = `${call.route.audit}_failed`
+  await work()
+}
+
+/** Throws 409. What only the store sees, such as older versions, it refuses itself. */
+async function requireEmpty(browser: Browser, bucket: string): Promise<void> {
+  const page = await reading(browser.page(bucket, { prefix: '', hasFolders: false, after: undefined, count: 1 }))
+  if (page.objects.length > 0) throw conflict('in_use', NOT_EMPTY)
 }
 
 const bucketViewOf = ({ name, createdAt }: { readonly name: string; readonly createdAt: Date }): BucketView => ({
@@ -213,23 +236,30 @@ const reading = <Result>(work: Promise<Result>, field?: string): Promise<Result>
   refusing(work, (error) => {
     const { status, code, message } = error
     if (code === 'NoSuchBucket') return notFound('bucket')
+    if (status === 403 && !KEY_CODES.includes(code)) return storeRefused(error)
     return status === 400 && field !== undefined
       ? badField(field, message)
       : new Unavailable('the object storage', error)
   })
+
+/** The store does not know the key yet, or no longer. */
+const KEY_CODES: readonly string[] = ['InvalidAccessKeyId', 'SignatureDoesNotMatch', 'RequestTimeTooSkewed']
+
+/** By rules that the customer can change, such as a policy of the bucket. */
+const storeRefused = ({ code, message }: BrowseRefused) =>
+  conflict('state_not_allowed', `The object storage refused: ${message === '' ? code : message}`)
 
 const NOT_EMPTY =
   'The bucket is not empty. Delete its objects first, and older versions and unfinished uploads if it has any.'
 
 /** As `reading`, of a change. */
 const changing = (work: Promise<void>, field?: string): Promise<void> =>
-  refusing(work, ({ status, code, message }) => {
+  refusing(work, (error) => {
+    const { status, code, message } = error
     if (code === 'NoSuchBucket') return notFound('bucket')
     if (code === 'BucketNotEmpty') return conflict('in_use', NOT_EMPTY)
     if (NAME_CODES.includes(code)) return bucketTaken()
-    return status === 400 && field !== undefined
-      ? badField(field, message)
-      : conflict('state_not_allowed', `The object storage refused: ${message === '' ? code : message}`)
+    return status === 400 && field !== undefined ? badField(field, message) : storeRefused(error)
   })
 
 const NAME_CODES: readonly string[] = ['BucketAlreadyExists', 'BucketAlreadyOwnedByYou']

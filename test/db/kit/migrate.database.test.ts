@@ -66,6 +66,51 @@ test('an index that a kill has left unfinished is built anew', async () => {
   expect(await isNoted('8001-two')).toBe(true)
 })
 
+test('a process of an earlier release that waits inside of the statement has its turn before the index', async () => {
+  await recreate()
+  const earlier = openDatabase({ url: database.url, connectionsMaximum: 1 })
+  onTestFinished(() => earlier.destroy())
+  let turn: Promise<unknown> | undefined
+  const hasWaited = async () => {
+    // Its own look for a deadlock, after a second, has found none: the index loses.
+    const { rows } = await sql`select from pg_stat_activity where wait_event = 'advisory'
+      and datname = current_database() and clock_timestamp() - query_start > interval '2 seconds'`.execute(database.db)
+    return rows.length > 0
+  }
+  const up = async (db: Kysely<unknown>) => {
+    if (turn === undefined) {
+      turn = earlier.connection().execute(async (connection) => {
+        await sql`select pg_advisory_lock(7238501)`.execute(connection)
+        await sql`select pg_advisory_unlock(7238501)`.execute(connection)
+      })
+      await eventually('the earlier process to wait', hasWaited)
+    }
+    await indexes(db)
+  }
+  await migrate(database.db, { migrations: await withNext('8007-eight', { isResumable: true, up }) })
+  await turn
+  expect(await isValid('things_name')).toBe(true)
+  expect(await isNoted('8007-eight')).toBe(true)
+})
+
+test('a resumable step takes as long as it takes, whatever the limit of statements is', async () => {
+  await recreate()
+  const url = new URL(database.url)
+  url.searchParams.set('options', '-c statement_timeout=200')
+  const limited = openDatabase({ url: url.href, connectionsMaximum: 1 })
+  onTestFinished(() => limited.destroy())
+  const limit = async () =>
+    (
+      await sql<{ limit: string }>`select
+    current_setting('statement_timeout') as limit`.execute(limited)
+    ).rows
+  expect(await limit()).toEqual([{ limit: '200ms' }])
+  const up = async (db: Kysely<unknown>) => void (await sql`select pg_sleep(1)`.execute(db))
+  await migrate(limited, { migrations: await withNext('8008-nine', { isResumable: true, up }) })
+  expect(await isNoted('8008-nine')).toBe(true)
+  expect(await limit(), 'of everybody who has the connection next').toEqual([{ limit: '200ms' }])
+})
+
 test('a change of a table lets others pass while it cannot have its lock, and is tried again', async () => {
   await recreate()
   let attempts = 0

@@ -14,7 +14,7 @@ import { startFrontEnd } from '../../../embedded/object-storage/front-end.ts'
 import { openFrontEndMetrics } from '../../../embedded/object-storage/metrics.ts'
 import { openCertificates } from '../../../embedded/kubernetes/server/certificates.ts'
 import { signRequest } from '../../../kit/chunks/sign-request.ts'
-import { systemClock } from '../../../kit/sys/clock.ts'
+import { type Clock, systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { openRegistry } from '../../../kit/sys/metrics.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
@@ -79,6 +79,7 @@ const TENANT = {
   quotaBytes: 1e9,
   active: 0,
   writing: 0,
+  isFrozen: false,
   usage: {
     measured: { at: new Date(), buckets: 1 },
     bytes: () => 0,
@@ -119,7 +120,11 @@ function newUnmeasured() {
   return { tenant: { ...TENANT, id: 'eve', usage }, notes, measured: resolve }
 }
 
-async function openFrontEnd(openIts: (socketPath: string) => Promise<string[]> = openEngine, isMoved = false) {
+async function openFrontEnd(
+  openIts: (socketPath: string) => Promise<string[]> = openEngine,
+  isMoved = false,
+  clock: Clock = systemClock,
+) {
   const folder = await mkdtemp(join(tmpdir(), 'front-end-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const parts = { clock: systemClock, random: systemRandom, log: silentLog }
@@ -140,6 +145,7 @@ async function openFrontEnd(openIts: (socketPath: string) => Promise<string[]> =
   }
   const frontEnd = await startFrontEnd({
     ...parts,
+    clock,
     host: '127.0.0.1',
     port: 0,
     portalOrigin: PORTAL,
@@ -337,6 +343,47 @@ test('requests that nobody has proven take no place of the tenant, however many'
   gone.abort()
   await expect(sent).rejects.toThrow()
   expect(new Set(await Promise.all(held))).toEqual(new Set([403]))
+})
+
+/** Nobody tires of waiting for the rest of a body. */
+const PATIENT: Clock = { ...systemClock, after: () => () => {} }
+
+/** Begins an upload of 8 MiB and sends the rest once it has the answer, which says `connection: close`. */
+async function beginUpload({ port, agent }: { readonly port: number; readonly agent: Agent }, key = 'KEY1') {
+  const of = { method: 'PUT', path: '/one-b/a', port, key }
+  const headers = { ...sign(of), 'content-length': 8 * 1024 ** 2 }
+  const request = httpsRequest({ agent, host: 'localhost', port, method: of.method, path: of.path, headers })
+  request.on('error', () => {}).write('x')
+  // While nobody reads the answer, the connection stays as it is.
+  const [answer] = (await once(request, 'response')) as [IncomingMessage]
+  const finish = async () => {
+    request.end('x'.repeat(8 * 1024 ** 2 - 1))
+    answer.resume()
+    await once(answer, 'end')
+  }
+  return { status: answer.statusCode, finish }
+}
+
+test('a refused upload of a frozen tenant is no open write while its body is still sent', async () => {
+  const frontEnd = await openFrontEnd(openEngine, false, PATIENT)
+  const { tenant } = frontEnd
+  tenant.isFrozen = true
+  const { status, finish } = await beginUpload(frontEnd)
+  expect([status, tenant.writing, tenant.active]).toEqual([503, 0, 0])
+  await finish()
+  expect([tenant.writing, tenant.active]).toEqual([0, 0])
+})
+
+test('the room of an upload that the engine has refused is free while its body is still sent', async () => {
+  const frontEnd = await openFrontEnd(openHastyEngine, false, PATIENT)
+  const { tenant, notes, measured } = frontEnd.unmeasured
+  measured()
+  const { status, finish } = await beginUpload(frontEnd, 'KEY3')
+  expect(status).toBe(409)
+  await expect.poll(() => notes).toEqual(['asked', 'taken', 'given back'])
+  expect([tenant.writing, tenant.active]).toEqual([0, 0])
+  await finish()
+  expect([notes.length, tenant.writing, tenant.active]).toEqual([3, 0, 0])
 })
 
 /** Says what the test wants. */

@@ -24,20 +24,37 @@ describe('a request', () => {
   test('says who asks, and from which region', () =>
     expect(read('GET', '/one-b/k').signature).toMatchObject({ accessKeyId: 'KEY1', region: 'eu-1a', kind: 'header' }))
 
-  test('that is signed in its URL is understood', () => {
+  const signedAddress = (signedHeaders = 'host'): string => {
     const signature = [
       'X-Amz-Algorithm=AWS4-HMAC-SHA256',
       'X-Amz-Date=20260101T000000Z',
       'X-Amz-Expires=60',
-      'X-Amz-SignedHeaders=host',
+      `X-Amz-SignedHeaders=${encodeURIComponent(signedHeaders)}`,
       `X-Amz-Signature=${SIGNATURE}`,
     ].join('&')
-    const target = `/b-1/k?X-Amz-Credential=KEY2%2F20260101%2Fr%2Fs3%2Faws4_request&${signature}`
-    expect(readRequest({ method: 'GET', target, rawHeaders: [] }).signature).toMatchObject({
+    return `/b-1/k?X-Amz-Credential=KEY2%2F20260101%2Fr%2Fs3%2Faws4_request&${signature}`
+  }
+
+  test('that is signed in its URL is understood', () =>
+    expect(readRequest({ method: 'GET', target: signedAddress(), rawHeaders: [] }).signature).toMatchObject({
       accessKeyId: 'KEY2',
       kind: 'address',
       expiresSeconds: 60,
-    })
+    }))
+
+  test.each([
+    ['x-amz-copy-source', 'b-1/other'],
+    ['X-Amz-Meta-A', 'b'],
+    ['x-amz-tagging', 'a=b'],
+  ])('that is signed in its URL has no %s that was not signed', (name, value) => {
+    const rawHeaders = ['Content-Length', '0', name, value]
+    const put = (signedHeaders: string) =>
+      readRequest({ method: 'PUT', target: signedAddress(signedHeaders), rawHeaders })
+    expect(codeOf(() => put('host'))).toBe('AccessDenied')
+    expect(() => put('host')).toThrow(
+      `There were headers present in the request which were not signed: ${name.toLowerCase()}`,
+    )
+    expect(codeOf(() => put(`host;${name.toLowerCase()}`))).toBe('passed')
   })
 
   test.each<[string, string, readonly string[], object]>([

@@ -124,7 +124,7 @@ test('an object is uploaded and downloaded by signed addresses, whatever its nam
 })
 
 test('a signed address is for its method, its object and its time', async () => {
-  const { sign } = await newTenant()
+  const { sign, bucket } = await newTenant()
   const put = sign({ method: 'PUT', key: 'a' })
   expect((await send('PUT', put, 'x')).status).toBe(200)
   expect((await send('PUT', put, 'y', { 'if-none-match': '*' })).status, 'there already').toBe(412)
@@ -140,6 +140,18 @@ test('a signed address is for its method, its object and its time', async () => 
   ] as const)
     expect((await send(method, url)).status, `${method} ${url}`).toBe(403)
   expect((await send('GET', get)).text).toBe('x')
+  await send('PUT', sign({ method: 'PUT', key: 'secret' }), 'of the owner')
+  const copy = sign({ method: 'PUT', key: 'copy' })
+  for (const header of [
+    { 'x-amz-copy-source': `${bucket}/secret` },
+    { 'x-amz-meta-a': 'b' },
+    { 'x-amz-tagging': 'a=b' },
+  ])
+    expect(await send('PUT', copy, '', { 'content-length': '0', ...header })).toMatchObject({
+      status: 403,
+      text: expect.stringContaining('which were not signed'),
+    })
+  expect((await send('GET', sign({ method: 'GET', key: 'copy' }))).status).toBe(404)
 })
 
 test('a bucket is looked at folder by folder, and page by page', async () => {

@@ -1,8 +1,11 @@
 /** Which object storage the environment tells of. */
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { archivesIn, offerIn, openObjectStorage } from '../../../integrations/object-storage/configuration.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 
@@ -81,6 +84,22 @@ describe('object storage', () => {
       'none is configured for zone d',
     ])
     await expect(opened([taking], single('a'))).rejects.toThrow('are on its single host')
+  })
+
+  test('is asked by connections that all its callers share', async () => {
+    const connections = new Set<unknown>()
+    const server = createServer((request, response) => {
+      connections.add(request.socket)
+      response.end()
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close().closeAllConnections())
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const store = offerIn(await opened([{ ...GATEWAY, admin_url: `http://127.0.0.1:${port}` }]), 'a')
+    if ('obstacle' in store) throw new Error(store.obstacle)
+    for (const accessKeyId of ['ONE', 'TWO', 'THREE'])
+      await store.openS3('a', { accessKeyId, secretAccessKey: 'secret' }).exchange.askWhole({ method: 'GET' })
+    expect(connections.size).toBe(1)
   })
 
   test('of one copy promises no more', async () => {

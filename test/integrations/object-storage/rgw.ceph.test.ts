@@ -10,6 +10,7 @@ import {
 } from '../../../integrations/object-storage/control.ts'
 import { newSecret, newTenantKeys } from '../../../integrations/object-storage/keys.ts'
 import { gatewayUserOf, openGateway } from '../../../integrations/object-storage/rgw.ts'
+import { absentHeaders, presign } from '../../../kit/s3/presign.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 import { useGateway } from '../../gateway.ts'
 
@@ -239,6 +240,35 @@ describe('a tenant', () => {
     expect(await refusal(bucketsOf(ada))).toBe('InvalidAccessKeyId')
     expect(await get(bob, 'kept')).toBe('of bob')
   })
+})
+
+test('a signed address stores a body, and a header that does more breaks it', async () => {
+  const tenant = await openBucket(await openTenant())
+  await put(tenant, 'secret', 'of the owner')
+  const address = (key: string) =>
+    presign(
+      {
+        method: 'PUT',
+        endpoint: real.gateway.url,
+        bucket: BUCKET,
+        key,
+        absent: absentHeaders('PUT', 'rgw'),
+        expiresSeconds: 60,
+      },
+      { ...tenant.settings, region: 'us-east-1' },
+      new Date(),
+    )
+  const send = async (key: string, headers: Readonly<Record<string, string>> = {}) =>
+    (await fetch(address(key), { method: 'PUT', body: 'hello', headers })).status
+  expect([await send('plain'), await send('typed', { 'content-type': 'text/plain' })]).toEqual([200, 200])
+  expect(await get(tenant, 'plain')).toBe('hello')
+  for (const header of [
+    { 'x-amz-copy-source': `${BUCKET}/secret` },
+    { 'x-amz-acl': 'public-read' },
+    { 'x-amz-grant-read': 'uri="http://acs.amazonaws.com/groups/global/AllUsers"' },
+  ])
+    expect(await send('more', header), JSON.stringify(header)).toBe(403)
+  expect(await refusal(get(tenant, 'more'))).toBe('NoSuchKey')
 })
 
 test('a client without the right to manage users is answered nothing', async () => {

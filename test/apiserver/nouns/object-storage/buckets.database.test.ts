@@ -1,5 +1,6 @@
 /** Buckets and objects through the API, with a simulated store. The real one is in `browse.objects.test.ts`. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Zone } from '../../../../resources/catalog/index.ts'
 import { useDatabase } from '../../../database.ts'
 import { type Cloud, openCloud, type Person, type Reply } from '../../cloud.ts'
 
@@ -94,6 +95,29 @@ test('a signed address is for one object and one method, downloads, and is kept 
   expect([again.status, 'presigned_url' in again.body]).toEqual([200, false])
 })
 
+test('an address to upload to Ceph signs that headers which do more are absent', async () => {
+  const person = await cloud.signUp(`owner-${(made += 1)}@example.com`)
+  await cloud.admin.create(Zone, {
+    metadata: { name: 'replicated' },
+    spec: { displayName: 'Replicated', region: 'eu-1', isClosed: false, capabilities: [] },
+  })
+  await expect.poll(() => cloud.caches.of(Zone).get({ name: 'replicated' })).toBeDefined()
+  cloud.gatewayZones.push('replicated')
+  await person.send('POST', '/v1/object-storage', { body: { zone: 'replicated' } })
+  const buckets = '/v1/object-storage/replicated/buckets'
+  await person.send('POST', buckets, { body: { name: 'photos' } })
+  const signedOf = async (method: string) => {
+    const { body, text } = await person.send('POST', `${buckets}/photos/presign`, { body: { method, key: 'a' } })
+    const url = new URL(body['presigned_url'] ?? `about:${text}`)
+    return [url.host, url.searchParams.get('X-Amz-SignedHeaders')?.split(';')]
+  }
+  expect(await signedOf('GET')).toEqual(['replicated.rgw.example:9000', ['host']])
+  expect(await signedOf('PUT')).toEqual([
+    'replicated.rgw.example:9000',
+    expect.arrayContaining(['host', 'x-amz-acl', 'x-amz-copy-source', 'x-amz-grant-read']),
+  ])
+})
+
 test('bounds of a signed address: lifetime, method and key', async () => {
   const ada = await newOwner()
   const bucket = `${ada.prefix}docs`
@@ -163,6 +187,70 @@ test('a suspended account reads and deletes, and gets no address to upload with'
   expect((await create(ada, `${ada.prefix}more`)).status).toBe(402)
   expect((await presign(ada, bucket, { method: 'GET', key: 'a' })).status).toBe(200)
   expect((await ada.person.send('DELETE', at(`/${bucket}`))).status).toBe(204)
+})
+
+test('a deletion is written down before the store is asked, and so is its refusal', async () => {
+  const ada = await newOwner()
+  const bucket = `${ada.prefix}docs`
+  await create(ada, bucket)
+  cloud.objectStorage.buckets.get(bucket)?.add('a')
+  cloud.objectStorage.refuses = ({ method }) =>
+    method === 'DELETE' ? { status: 403, code: 'AccessDenied' } : undefined
+  try {
+    const refused = await ada.person.send('POST', at(`/${bucket}/delete-object`), { body: { key: 'a' } })
+    expect(refused.body).toMatchObject({ status: 409, reason: 'state_not_allowed' })
+    const entries = await cloud.auditOf(refused)
+    expect(entries.map(({ action, outcome }) => [action, outcome]).toSorted()).toEqual([
+      ['object_storage.delete_object', 'success'],
+      ['object_storage.delete_object_failed', 'failed'],
+    ])
+  } finally {
+    cloud.objectStorage.refuses = undefined
+  }
+  const missing = await ada.person.send('POST', at(`/${ada.prefix}none/delete-object`), { body: { key: 'a' } })
+  expect([missing.status, await cloud.auditOf(missing)]).toEqual([404, []])
+  const full = await ada.person.send('DELETE', at(`/${bucket}`))
+  expect([full.status, await cloud.auditOf(full)]).toMatchObject([
+    409,
+    [{ action: 'object_storage.delete_bucket', outcome: 'failed' }],
+  ])
+})
+
+test('a bucket is created, and written down, though the store then does not list it', async () => {
+  const ada = await newOwner()
+  const name = `${ada.prefix}docs`
+  cloud.objectStorage.refuses = ({ path = '' }) =>
+    path === '' && cloud.objectStorage.buckets.has(name) ? { status: 503, code: 'SlowDown' } : undefined
+  try {
+    const created = await create(ada, name)
+    expect([created.status, created.body['bucket'].name], created.text).toEqual([201, name])
+    expect(await cloud.auditOf(created)).toMatchObject([{ action: 'object_storage.create_bucket', outcome: 'success' }])
+  } finally {
+    cloud.objectStorage.refuses = undefined
+  }
+})
+
+test('what the store does not let be read is 409 with its reason, and a cursor that it refuses is named', async () => {
+  const ada = await newOwner()
+  const bucket = `${ada.prefix}docs`
+  await create(ada, bucket)
+  const objects = (query = '') => ada.person.send('GET', at(`/${bucket}/objects${query}`))
+  try {
+    cloud.objectStorage.refuses = () => ({ status: 403, code: 'AccessDenied' })
+    for (const reply of [
+      await ada.person.send('GET', at()),
+      await objects(),
+      await presign(ada, bucket, { method: 'GET', key: 'a' }),
+    ])
+      expect(reply.body).toMatchObject({ status: 409, reason: 'state_not_allowed' })
+    cloud.objectStorage.refuses = () => ({ status: 403, code: 'InvalidAccessKeyId' })
+    expect((await objects()).status).toBe(503)
+    cloud.objectStorage.refuses = () => ({ status: 400, code: 'InvalidArgument' })
+    expect((await objects()).body).toMatchObject({ status: 400, errors: [{ field: 'prefix' }] })
+    expect((await objects('?cursor=YQ')).body).toMatchObject({ status: 400, errors: [{ field: 'cursor' }] })
+  } finally {
+    cloud.objectStorage.refuses = undefined
+  }
 })
 
 test('everything is 503 while the store is away, and a cursor that is none is refused', async () => {

@@ -671,6 +671,25 @@ test('what waits behind a delivery that has ended unseen is found again', async 
   expect(ids()).toEqual(['b'])
 })
 
+test('what waited behind a delivery is due from its end on, and not late since its beginning', async () => {
+  await add()
+  await happen(['a', 'r'], ['b', 'r'], ['c', 'r'])
+  pass(DAY)
+  const [ending] = await claimDeliveries(database.db, claim())
+  if (ending === undefined) throw new Error('nothing is due')
+  await database.db.transaction().execute((tx) => recordAttempt(tx, ending, { now, status: 500, error: 'gave up' }))
+  expect(await found('b')).toMatchObject({ state: 'pending', nextAttemptAt: now })
+  await database.db
+    .updateTable('webhook_delivery')
+    .set({ state: 'delivered', next_attempt_at: null, ended_at: now })
+    .where('event_id', '=', 'b')
+    .where('account_id', '=', accountId)
+    .execute()
+  pass(60_000)
+  await pruneDeliveries(database.db, { now })
+  expect(await found('c')).toMatchObject({ state: 'pending', nextAttemptAt: now })
+})
+
 test('an event that is found while the one before ends waits for nobody', async () => {
   await add()
   await happen(['a', 'r'])
