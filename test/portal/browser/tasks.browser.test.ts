@@ -22,7 +22,7 @@ it('twenty tasks take the clicks and keys that the documentation says', { timeou
   expect(await readFile(join(ROOT, 'docs/portal-tasks.md'), 'utf8')).toBe(pageOf(await doTasks(page)))
 })
 
-it('the commands beside them do the same', { timeout: 480_000 }, async () => {
+it('the commands beside them are accepted, without those that ask for the password', { timeout: 480_000 }, async () => {
   const { customer } = await portal.signUp()
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-tasks-'))
   try {
@@ -34,7 +34,7 @@ it('the commands beside them do the same', { timeout: 480_000 }, async () => {
       SVCCLOUD_TOKEN: customer.token,
     }
     const command = `svccloud() { '${nodeBinary()}' '${join(ROOT, 'cli/main.ts')}' "$@"; }`
-    for (const line of TASKS.flatMap(({ commands }) => commands))
+    for (const line of TASKS.flatMap(({ commands, isAsked = false }) => (isAsked ? [] : commands)))
       await run('bash', ['-ec', `${command}\n${line} < /dev/null`], { cwd: folder, env }).catch((error: unknown) => {
         throw new Error(line, { cause: error })
       })

@@ -42,14 +42,13 @@ interface Task {
   readonly walk: (hands: Hands) => Promise<void>
   /** The same with the command, for a shell. `@key.pub` is a file. */
   readonly commands: readonly string[]
+  /** They ask for the password. */
+  readonly isAsked?: boolean
 }
 
-const WEB_RULES = [22, 80, 443].map((port) => ({
-  direction: 'in',
-  action: 'accept',
-  protocol: 'tcp',
-  port_start: port,
-}))
+const acceptPort = (port: number) => ({ direction: 'in', action: 'accept', protocol: 'tcp', port_start: port })
+/** SSH from one address. */
+const WEB_RULES = [{ ...acceptPort(22), remote_cidrs: ['203.0.113.7'] }, acceptPort(80), acceptPort(443)]
 /** Where tasks run. */
 const ZONE = 'eu-1b'
 
@@ -266,7 +265,8 @@ export const TASKS: readonly Task[] = [
         .first()
         .waitFor()
     },
-    commands: [],
+    commands: ['svccloud token create backup-script'],
+    isAsked: true,
   },
   {
     name: 'ask for more servers',
@@ -321,7 +321,7 @@ export const TASKS: readonly Task[] = [
     name: 'find out who deleted that disk',
     async walk(hands) {
       await goTo(hands, 'Activity')
-      await hands.page.getByRole('row', { name: /storage: delete.*storage data/ }).waitFor()
+      await hands.page.getByRole('row', { name: /storage: delete.*storage data.*@example\.com/ }).waitFor()
     },
     commands: ['svccloud operation list --kind storage.delete --columns resource,actor_name'],
   },
@@ -373,8 +373,8 @@ export const pageOf = (results: readonly Result[]): string =>
     }),
     `| together | ${sumOf(results, 'clicks')} | ${sumOf(results, 'keys')} | ${ALL.length} | ${typedIn(ALL)} |`,
     '',
-    'Members and tokens are changed in the browser only: a token cannot make another, nor invite people',
-    '([identity](identity.md)).',
+    'Invitations have no command; `svccloud token create` asks for the password, because a token may not make another',
+    '([the command line](cli.md)).',
     '',
     '## The commands',
     '',
