@@ -22,7 +22,7 @@ export const deObjectStorage: typeof english = {
   linesNote: 'Legen Sie das Geheimnis erst in SECRET_ACCESS_KEY ab.',
   buckets: 'Buckets',
   bucketsIn: (zone) => `Buckets in ${zone}`,
-  createBucket: 'Bucket anlegen',
+  createBucket: 'Bucket erstellen',
   noBuckets: 'Es gibt noch keine Buckets.',
   beginsWith: (prefix) => `Er beginnt mit ${prefix}`,
   deleteTitle: (name) => `${name} löschen?`,
@@ -47,11 +47,15 @@ export const deObjectStorage: typeof english = {
   refusedUpload: 'Der Objektspeicher hat die Datei abgelehnt.',
   unreachable:
     'Der Browser erreicht den Objektspeicher nicht, traut seinem Zertifikat nicht oder darf nicht hochladen. ' +
-    'Öffnen Sie einmal seine Adresse, und versuchen Sie es noch einmal:',
+    'Öffnen Sie einmal seine Adresse, und versuchen Sie es erneut:',
+  leaveTitle: 'Diese Seite verlassen?',
+  leaveText: 'Dateien, die noch nicht abgelegt sind, werden nicht hochgeladen.',
+  leave: 'Seite verlassen',
   share: 'Mit einem Link teilen',
-  shareNote: 'Wer den Link hat, kann dieses Objekt herunterladen, bis er abläuft. Das Protokoll hält ihn fest.',
+  shareNote:
+    'Wer den Link hat, kann dieses Objekt herunterladen, bis er abläuft. Das Audit-Log vermerkt, dass er erstellt wurde.',
   lifetime: 'Gültig für',
   minutes: (count) => `${number(count)} Minuten`,
-  createLink: 'Link anlegen',
+  createLink: 'Link erstellen',
   validUntil: (instant) => `Gültig bis ${instant}. Er wird nur hier gezeigt.`,
 }

@@ -66,4 +66,14 @@ export const deSettings: typeof enSettings = {
     redeem: 'Einlösen',
     redeemed: 'Der Gutschein ist eingelöst.',
   },
+  organisation: {
+    title: 'Organisation',
+    none: 'Das Konto gehört zu keiner Organisation.',
+    notConnected: 'Keine Plattform ist verbunden, oder Sie haben dort keine Mitgliedschaft.',
+    link: 'Verknüpfen',
+    linkTo: (name) => `Mit ${name} verknüpfen`,
+    linkNote: 'Mitglieder der Organisation werden hier Mitglieder, mit der Rolle, die die Plattform nennt.',
+    linked: 'Verknüpft',
+    confirmed: 'Bestätigt',
+  },
 }

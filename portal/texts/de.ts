@@ -550,16 +550,6 @@ export const de: Texts = {
     expired: 'abgelaufen',
     revokeNote: 'Sitzungen des Supports enden sofort.',
   },
-  organisation: {
-    title: 'Organisation',
-    none: 'Das Konto gehört zu keiner Organisation.',
-    notConnected: 'Keine Plattform ist verbunden, oder Sie haben dort keine Mitgliedschaft.',
-    link: 'Verknüpfen',
-    linkTo: (name) => `Mit ${name} verknüpfen`,
-    linkNote: 'Mitglieder der Organisation werden hier Mitglieder, mit der Rolle, die die Plattform nennt.',
-    linked: 'Verknüpft',
-    confirmed: 'Bestätigt',
-  },
   privateCloud: {
     title: 'Private Cloud',
     note: 'Hosts, auf denen nur Server dieses Kontos laufen.',
@@ -628,7 +618,7 @@ export const de: Texts = {
   metrics: {
     title: 'Messwerte',
     cpu: 'Prozessor',
-    ofCores: (count) => `von ${number(count)} ${plural(count, 'Kern', 'Kernen')}`,
+    coresInUse: 'belegte Kerne',
     memory: 'Arbeitsspeicher',
     used: 'belegt',
     periods: { '1h': 'Stunde', '24h': 'Tag', '7d': 'Woche', '30d': 'Monat' },

@@ -46,8 +46,12 @@ export const enObjectStorage = {
   unreachable:
     'The browser does not reach the object storage, does not trust its certificate, or may not upload to it. ' +
     'Open its address once, then try again:',
+  leaveTitle: 'Leave this page?',
+  leaveText: 'Files that are not stored yet will not be uploaded.',
+  leave: 'Leave the page',
   share: 'Share by a link',
-  shareNote: 'Whoever has the link can download this object until it expires. The audit log records it.',
+  shareNote:
+    'Whoever has the link can download this object until it expires. The audit log records that it was created.',
   lifetime: 'Valid for',
   minutes: (count: number) => `${number(count)} minutes`,
   createLink: 'Create link',

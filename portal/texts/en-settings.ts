@@ -66,4 +66,14 @@ export const enSettings = {
     redeem: 'Redeem',
     redeemed: 'The coupon is redeemed.',
   },
+  organisation: {
+    title: 'Organisation',
+    none: 'The account belongs to no organisation.',
+    notConnected: 'No organisation platform is connected, or you are not a member there.',
+    link: 'Link',
+    linkTo: (name: string) => `Link to ${name}`,
+    linkNote: 'Members of the organisation become members of this account, with their role in the organisation.',
+    linked: 'Linked',
+    confirmed: 'Confirmed',
+  },
 }

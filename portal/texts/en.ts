@@ -552,16 +552,6 @@ export const en = {
     expired: 'expired',
     revokeNote: 'Open support sessions end at once.',
   },
-  organisation: {
-    title: 'Organisation',
-    none: 'The account belongs to no organisation.',
-    notConnected: 'No organisation platform is connected, or you are not a member there.',
-    link: 'Link',
-    linkTo: (name: string) => `Link to ${name}`,
-    linkNote: 'Members of the organisation become members of this account, with their role in the organisation.',
-    linked: 'Linked',
-    confirmed: 'Confirmed',
-  },
   privateCloud: {
     title: 'Private cloud',
     note: 'Hosts that run servers of this account only.',
@@ -631,7 +621,7 @@ export const en = {
   metrics: {
     title: 'Metrics',
     cpu: 'Processor',
-    ofCores: (count: number) => `of ${number(count)} ${plural(count, 'core', 'cores')}`,
+    coresInUse: 'cores in use',
     memory: 'Memory',
     used: 'used',
     periods: { '1h': 'Hour', '24h': 'Day', '7d': 'Week', '30d': 'Month' },

@@ -1,4 +1,6 @@
 /** Words of the service that German has, and one word for one thing. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { documentFor } from '../../apiserver/kit/pages/documents.ts'
 import { DEFAULT_QUOTAS } from '../../domain/account/quota.ts'
@@ -6,6 +8,10 @@ import steps from '../../portal/generated/steps.json' with { type: 'json' }
 import { operatorGerman } from '../../portal/operator/texts/de.ts'
 import { de } from '../../portal/texts/de.ts'
 import { notes } from '../../portal/texts/de-notes.ts'
+import { deObjectStorage } from '../../portal/texts/de-object-storage.ts'
+import { deSettings } from '../../portal/texts/de-settings.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
 
 const missingIn = (table: Readonly<Record<string, string>>, words: Iterable<string>): readonly string[] =>
   [...new Set(words)].filter((word) => !Object.hasOwn(table, word)).toSorted()
@@ -40,6 +46,15 @@ describe('German', () => {
     expect(missingIn(de.service.quotas, Object.keys(DEFAULT_QUOTAS))).toEqual([])
   })
 
+  it('has every type of the audit log', () => {
+    const sources = globSync('apiserver/**/*.ts', { cwd: ROOT }).map((file) => readFileSync(join(ROOT, file), 'utf8'))
+    const types = sources.flatMap((source) =>
+      [...source.matchAll(/\bresourceType: '(\w+)'/g)].map(([, type = '']) => type),
+    )
+    expect(types).toContain('identity')
+    expect(missingIn(de.service.types, types)).toEqual([])
+  })
+
   it('has every state, and every role of an edge', () => {
     const words = { ...de.choices.words, ...operatorGerman.words }
     const names = new Set(['state', 'status', 'payment_status', 'end_reason', 'algorithm', 'placement'])
@@ -63,13 +78,13 @@ describe('German', () => {
     ['Startplatte', 'Startspeicher', /Startplatte/],
     ['Mail', 'E-Mail', /(?<!E-)\bMails?\b/],
     ['geräumt', 'geleert', /(?<!auf)geräumt/],
+    ['anlegen', 'erstellen', /\b[Aa](nlegen|ngelegt)\b/],
   ])('has one word for one thing: not %s but %s', (_one, _other, pattern) => {
     // protocols of the network are called so
     const { firewall: _firewall, ...common } = de
     const { 'bmc.protocol': _protocol, ...fields } = operatorGerman.fields
-    const found = [...texts(common), ...texts({ ...operatorGerman, fields }), ...Object.values(notes)].filter((text) =>
-      pattern.test(text),
-    )
+    const parts = [common, { ...operatorGerman, fields }, deSettings, deObjectStorage, notes]
+    const found = parts.flatMap(texts).filter((text) => pattern.test(text))
     expect(found).toEqual([])
   })
 })

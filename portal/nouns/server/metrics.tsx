@@ -48,7 +48,7 @@ export function MetricsTab({ item }: { readonly item: Server }): ReactNode {
 
 const perSecond = (value: number): string => t().metrics.perSecond(bytes(value))
 const operations = (value: number): string => t().metrics.perSecond(number(value, 1))
-const percent = (value: number): string => `${number(value)} %`
+const inCores = (value: number): string => number(value, 2)
 const isMeasured = (values: readonly (number | null)[]): boolean => values.some((value) => value !== null)
 const LEAST_BYTES = 1024
 const MEBIBYTE = 1024 ** 2
@@ -73,22 +73,24 @@ function Charts({ series, cores }: { readonly series: MetricsSeries; readonly co
   )
 }
 
-function chartsOf({ points, step_seconds: step }: MetricsSeries, cores: number): readonly ChartProps[] {
+/** One for each of what is measured. */
+export function chartsOf({ points, step_seconds: step }: MetricsSeries, cores: number): readonly ChartProps[] {
   type Field = Exclude<keyof (typeof points)[number], 'at' | 'cpu_seconds' | 'memory_used_bytes'>
   const times = points.map(({ at }) => Date.parse(at) / 1000)
   const of = (field: Field, name: string) => ({ name, values: points.map((point) => point[field] / step) })
   const texts = t().metrics
-  const cpu = points.map(({ cpu_seconds: seconds }) => (seconds === null ? null : (seconds / step / cores) * 100))
+  const cpu = points.map(({ cpu_seconds: seconds }) => (seconds === null ? null : seconds / step))
   const memory = points.map(({ memory_used_bytes: used }) => used)
   return [
-    ...(isMeasured(cpu) && cores > 0
+    ...(isMeasured(cpu)
       ? [
           {
             title: texts.cpu,
             times,
-            series: [{ name: texts.ofCores(cores), values: cpu }] as const,
-            format: percent,
-            least: 100,
+            series: [{ name: texts.coresInUse, values: cpu }] as const,
+            format: inCores,
+            // those of now: a plan may have had others
+            least: cores,
           },
         ]
       : []),

@@ -323,6 +323,7 @@ export const operatorGerman: OperatorTexts = {
     prometheus: 'Raten und Dauern beurteilt nur Prometheus: Dessen Alarme stehen nicht hier.',
     wrong: 'Was nicht stimmt',
     fine: 'Hier stimmt jetzt alles.',
+    notListed: 'Kein Alarm in der Liste nennt diese Ressource. Manche nennen nicht, was sie betreffen.',
     history: 'Was damit geschehen ist',
     kinds: {
       sweeps_stopped: 'Aufräumen ist angehalten',

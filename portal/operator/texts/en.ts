@@ -304,6 +304,7 @@ export const operatorEnglish = {
     prometheus: 'Rates and durations are judged by Prometheus alone: its alerts are not here.',
     wrong: 'What is wrong',
     fine: 'Nothing is wrong with it now.',
+    notListed: 'No alarm in the list names it. Some alarms do not name what they are about.',
     history: 'What has happened to it',
     kinds: {
       sweeps_stopped: 'Sweeps are stopped',

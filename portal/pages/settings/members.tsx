@@ -6,7 +6,6 @@ import { call } from '../../api/client.ts'
 import type { ItemOf } from '../../api/operations.ts'
 import { useMay } from '../../api/session.ts'
 import { type Question, useQuestion } from '../../nouns/ask.tsx'
-import { useRequestKeys } from '../../nouns/request-key.ts'
 import { Time, wordOf } from '../../nouns/value.tsx'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
@@ -156,10 +155,9 @@ function Invitations(): ReactNode {
 function Invite({ close }: { readonly close: () => void }): ReactNode {
   const [email, setEmail] = useState('')
   const [role, setRole] = useState<(typeof ROLES)[number]>('member')
-  const keys = useRequestKeys()
   const { isBusy, refusal, onSubmit } = useSubmission(async () => {
     const body = { email, role }
-    await call('create_invitation', { body, idempotencyKey: keys.of(body) })
+    await call('create_invitation', { body })
     await readAgain('list_invitations')
     notify(t().members.invited(email))
     close()

@@ -11,6 +11,7 @@ import { Time } from '../../nouns/value.tsx'
 import { now } from '../../system.ts'
 import { number } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
+import { settingsTexts } from '../../texts/settings.ts'
 import { Button } from '../../ui/button.tsx'
 import { Between, Facts, Loading, Panel, Row, Soft, Stack } from '../../ui/layout.tsx'
 import { ProblemView } from '../../ui/problem.tsx'
@@ -98,7 +99,7 @@ function Organisation(): ReactNode {
   const { data, error } = useRead('get_account_organisation', {}, { isAlwaysStale: true })
   if (data === undefined && error instanceof Refusal) return <ProblemView refusal={error} />
   if (data === undefined) return <Loading />
-  const texts = t().organisation
+  const texts = settingsTexts().organisation
   const { link, candidates } = data
   const askFor = ({ id, name }: PlatformOrganisation): void =>
     ask({
