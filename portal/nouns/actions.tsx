@@ -1,5 +1,5 @@
 /** Actions of nouns: why they are off, what is asked before, and one result for each item. */
-import { lazy, type ReactNode, Suspense, useState } from 'react'
+import { type ComponentType, type ReactNode, useState } from 'react'
 import { cache, keyOf, readAgain } from '../api/cache.ts'
 import type { OperationId } from '../api/operations.ts'
 import { portal, ruleOf } from '../api/portal.ts'
@@ -14,13 +14,15 @@ import type { MenuEntry } from '../ui/menu.tsx'
 import { Fields } from './fields.tsx'
 import { bodyOf, changesOf, faultsOf, useBodies, useForm } from './form.ts'
 import { type ActionOf, type Noun, operationOf, type Thing } from './noun.ts'
+import type { OnceProps } from './once.tsx'
 import { pathTo, type Reply, sendOnce } from './reads.ts'
 import { type Shown, shownIn } from './secrets.ts'
 
 const AT_ONCE = 4
 
-// few actions show a secret, and every list has actions
-const Once = lazy(async () => ({ default: (await import('./once.tsx')).Once }))
+/** Few actions show a secret, and every list has actions: it is loaded before the first request that is answered with
+ *  one. After it would be too late, because a new release has other files. */
+let Once: ComponentType<OnceProps> | undefined
 
 /** Why the action is not possible on the item now; undefined when it is. */
 export function whyOf(action: ActionOf<Thing>, item: Thing): string | undefined {
@@ -83,10 +85,8 @@ export function useActions(noun: Noun, onDone: (done: ReadonlySet<string>) => vo
       run: () => start(action, [item]),
     }))
   const dialog =
-    shown.length > 0 ? (
-      <Suspense>
-        <Once shown={shown} rotate={noun.rotate} isReadable={noun.secret !== undefined} onClose={() => setShown([])} />
-      </Suspense>
+    shown.length > 0 && Once !== undefined ? (
+      <Once shown={shown} rotate={noun.rotate} isReadable={noun.secret !== undefined} onClose={() => setShown([])} />
     ) : started === undefined ? null : (
       <ActionDialog
         noun={noun}
@@ -122,6 +122,7 @@ export async function runAll(
   const work = async (): Promise<void> => {
     for (let item = waiting.shift(); item !== undefined; item = waiting.shift())
       try {
+        if (ruleOf(action.operation).hasSecrets === true) Once ??= (await import('./once.tsx')).Once
         const { answer, isLost } = await runOne(action.operation, item.id, body, keys)
         const shown = shownIn(answer, { id: item.id, name: noun.titleOf(item), hasSecrets: isLost })
         if (shown !== undefined) found.set(item.id, shown)

@@ -7,9 +7,9 @@ import { readAgain, useRead } from '../api/cache.ts'
 import { call } from '../api/client.ts'
 import { asRefusal, Refusal } from '../api/refusal.ts'
 import { useMay } from '../api/session.ts'
+import { useRequestKeys } from '../nouns/request-key.ts'
 import { Time } from '../nouns/value.tsx'
 import { useGo } from '../shell/go.ts'
-import { uuid } from '../system.ts'
 import { storageTexts } from '../texts/object-storage.ts'
 import { t } from '../texts/index.ts'
 import { Button } from '../ui/button.tsx'
@@ -89,16 +89,17 @@ const BucketMenu = ({ name, remove }: { readonly name: string; readonly remove: 
 function CreateBucket({ storage, close }: InZone & { readonly close: () => void }): ReactNode {
   const { zone, bucket_prefix: prefix } = storage
   const [name, setName] = useState(prefix ?? '')
-  const [key] = useState(uuid)
+  const keys = useRequestKeys()
   const go = useGo()
   const { isBusy, refusal, onSubmit } = useSubmission(async () => {
-    await call('create_object_storage_bucket', { path: { zone }, body: { name }, idempotencyKey: key })
+    const body = { name }
+    await call('create_object_storage_bucket', { path: { zone }, body, idempotencyKey: keys.of(body) })
     await readAgain('list_object_storage_buckets')
     close()
     go(bucketHref(zone, name))
   })
   return (
-    <Dialog title={storageTexts().createBucket} onClose={close}>
+    <Dialog title={storageTexts().createBucket} onClose={close} isFirm={isBusy}>
       <form className="form" onSubmit={onSubmit} noValidate>
         <TextField
           label={t().fields.name}
@@ -111,7 +112,9 @@ function CreateBucket({ storage, close }: InZone & { readonly close: () => void 
         />
         {refusal === undefined ? null : <ProblemView refusal={refusal} />}
         <div className="dialog-end">
-          <Button onPress={close}>{t().ui.cancel}</Button>
+          <Button onPress={close} why={isBusy ? t().page.busy(storageTexts().createBucket) : undefined}>
+            {t().ui.cancel}
+          </Button>
           <Button kind="primary" type="submit" isBusy={isBusy}>
             {storageTexts().createBucket}
           </Button>

@@ -10,6 +10,7 @@ import { ActivityOf } from '../nouns/activity.tsx'
 import { Once } from '../nouns/once.tsx'
 import { type Secrets, secretsIn } from '../nouns/secrets.ts'
 import { useZones } from '../nouns/options.ts'
+import { useRequestKeys } from '../nouns/request-key.ts'
 import { Secret } from '../nouns/secret.tsx'
 import { Time, wordOf } from '../nouns/value.tsx'
 import { uuid } from '../system.ts'
@@ -74,17 +75,18 @@ interface EnableProps {
 function Enable({ taken, show, close }: EnableProps): ReactNode {
   const zones = useZones().map((zone) => (taken.includes(zone.id) ? { ...zone, why: storageTexts().isEnabled } : zone))
   const [chosen, setChosen] = useState<string>()
-  const [key] = useState(uuid)
+  const keys = useRequestKeys()
   const zone = chosen ?? zones.find(({ why }) => why === undefined)?.id
   const { isBusy, refusal, onSubmit } = useSubmission(async () => {
     if (zone === undefined) return
-    const answer = await call('enable_object_storage', { body: { zone }, idempotencyKey: key })
+    const body = { zone }
+    const answer = await call('enable_object_storage', { body, idempotencyKey: keys.of(body) })
     await readAgain('list_object_storage')
     show(secretsIn(answer))
     close()
   })
   return (
-    <Dialog title={storageTexts().enable} onClose={close}>
+    <Dialog title={storageTexts().enable} onClose={close} isFirm={isBusy}>
       <form className="form" onSubmit={onSubmit} noValidate>
         <SelectField
           label={t().fields.zone}
@@ -96,7 +98,9 @@ function Enable({ taken, show, close }: EnableProps): ReactNode {
         <Soft>{storageTexts().billed}</Soft>
         {refusal === undefined ? null : <ProblemView refusal={refusal} />}
         <div className="dialog-end">
-          <Button onPress={close}>{t().ui.cancel}</Button>
+          <Button onPress={close} why={isBusy ? t().page.busy(storageTexts().enable) : undefined}>
+            {t().ui.cancel}
+          </Button>
           <Button kind="primary" type="submit" isBusy={isBusy}>
             {storageTexts().enable}
           </Button>

@@ -13,7 +13,8 @@ import { ProblemView } from '../ui/problem.tsx'
 import { useSubmission } from './submission.ts'
 
 // the sheet over every page has a sign-in, which most people finish with a password
-export const LazySecondFactor = lazy(async () => ({ default: (await import('./second-factor.tsx')).SecondFactor }))
+export const loadSecondFactor = async () => ({ default: (await import('./second-factor.tsx')).SecondFactor })
+export const LazySecondFactor = lazy(loadSecondFactor)
 
 export interface SignInProps {
   /** Where an identity provider's sign-in continues, if there was one. */

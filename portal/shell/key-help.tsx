@@ -3,8 +3,8 @@ import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { useGo } from './go.ts'
 import { type Place, useKeys, usePlaces } from './keys.ts'
 
-// few people open it, and it is on every page
-const KeyList = lazy(async () => ({ default: (await import('./key-list.tsx')).KeyList }))
+// few people open it: it comes with the palette, soon after the first page
+const KeyList = lazy(async () => ({ default: (await import('./palette.tsx')).KeyList }))
 
 export interface KeyHelpProps {
   readonly openPalette: () => void

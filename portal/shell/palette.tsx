@@ -126,3 +126,6 @@ function resources(): readonly PaletteEntry[] {
       }
   return [...found.values()]
 }
+
+// a few lines, which come with it
+export { KeyList } from './key-list.tsx'

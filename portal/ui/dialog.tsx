@@ -15,7 +15,7 @@ export interface DialogProps {
   readonly onClose: () => void
   readonly children: ReactNode
   readonly isWide?: boolean
-  /** Does not close by a press beside it. */
+  /** Closes neither by a press beside it nor by Escape. */
   readonly isFirm?: boolean
   readonly role?: 'dialog' | 'alertdialog'
 }
@@ -71,7 +71,8 @@ export function Confirm(props: ConfirmProps): ReactNode {
     if (isTyped && !props.isBusy) props.onConfirm()
   }
   return (
-    <Dialog title={title} onClose={props.onClose} role={isDanger ? 'alertdialog' : 'dialog'}>
+    // what is under way may answer with a secret or a refusal: the dialog stays for it
+    <Dialog title={title} onClose={props.onClose} isFirm={props.isBusy} role={isDanger ? 'alertdialog' : 'dialog'}>
       <form className="form" onSubmit={submit} noValidate>
         {text === undefined ? null : <p>{text}</p>}
         <Consequences goes={goes} stays={stays} />
@@ -81,7 +82,9 @@ export function Confirm(props: ConfirmProps): ReactNode {
         )}
         {props.refusal === undefined ? null : <ProblemView refusal={props.refusal} />}
         <div className="dialog-end">
-          <Button onPress={props.onClose}>{t().ui.cancel}</Button>
+          <Button onPress={props.onClose} why={props.isBusy ? t().page.busy(button) : undefined}>
+            {t().ui.cancel}
+          </Button>
           <Button
             kind={isDanger ? 'danger' : 'primary'}
             type="submit"

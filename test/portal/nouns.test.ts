@@ -1,6 +1,7 @@
 /** Registrations of nouns, and what their actions do to several items. */
 import { answer, useOutside } from './outside.ts'
 import './components.ts'
+import { registerHooks } from 'node:module'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { openPortal, ruleOf } from '../../portal/api/portal.ts'
 import { customerPortal } from '../../portal/customer.ts'
@@ -69,6 +70,29 @@ describe('an action', () => {
     const both = joined(first, await runAll(noun, action, left, {}))
     expect([...both.done]).toEqual(['a', 'c', 'b'])
     expect(both.shown.map(({ name }) => name)).toEqual(['hook a', 'hook c', 'hook b'])
+  })
+
+  it('with a secret in its answer is not sent unless the secret can be shown', async () => {
+    // of another release: the file is not there any more
+    registerHooks({
+      resolve(specifier, context, next) {
+        if (specifier === './once.tsx' && context.parentURL?.endsWith('?gone') === true) throw new Error('gone')
+        return next(specifier, context)
+      },
+    })
+    const gone = '../../portal/nouns/actions.tsx?gone'
+    const { runAll } = (await import(gone)) as typeof import('../../portal/nouns/actions.tsx')
+    const noun = nounOf('webhook')
+    const hook: Thing = { id: 'a', name: 'hook' }
+    outside.serve = () => answer(200, { webhook: {}, secret: 'whsec_a' })
+    const outcomes = await Promise.all(
+      ['rotate_webhook_secret', 'delete_webhook'].map((operation) => runAll(noun, { operation } as never, [hook], {})),
+    )
+    expect(outcomes.map(({ done, refusals }) => [done.size, refusals.length])).toEqual([
+      [0, 1],
+      [1, 0],
+    ])
+    expect(outside.requests.filter(({ url }) => url.includes('rotate'))).toEqual([])
   })
 
   it('on a webhook reads its deliveries again', () => {

@@ -91,7 +91,7 @@ function Create({ close }: { readonly close: () => void }): ReactNode {
       </Dialog>
     )
   return (
-    <Dialog title={texts.create} onClose={close}>
+    <Dialog title={texts.create} onClose={close} isFirm={isBusy}>
       <form className="form" onSubmit={onSubmit} noValidate>
         <TextField label={t().fields.name} value={name} onChange={setName} wrong={refusal?.fields['name']} autoFocus />
         <SelectField
@@ -105,7 +105,9 @@ function Create({ close }: { readonly close: () => void }): ReactNode {
         />
         {refusal === undefined ? null : <ProblemView refusal={refusal} />}
         <div className="dialog-end">
-          <Button onPress={close}>{t().ui.cancel}</Button>
+          <Button onPress={close} why={isBusy ? t().page.busy(texts.create) : undefined}>
+            {t().ui.cancel}
+          </Button>
           <Button kind="primary" type="submit" isBusy={isBusy}>
             {texts.create}
           </Button>
