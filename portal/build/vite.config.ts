@@ -48,6 +48,7 @@ const OF_FEW = [
   'dry-run',
   'export',
   'manifest',
+  'more',
   'notes',
   'once',
   'palette',

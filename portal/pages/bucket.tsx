@@ -1,7 +1,7 @@
 /** `/object-storage/<zone>/<bucket>`: objects of a bucket, folder by folder. Bodies go between the browser and object
  *  storage by signed addresses, which live minutes and are kept nowhere. */
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { useParams, useSearch } from '@tanstack/react-router'
+import { useParams, useRouter, useSearch } from '@tanstack/react-router'
 import { Ellipsis, Folder as FolderIcon, Upload } from 'lucide-react'
 import { type DragEvent, type ReactNode, useRef, useState } from 'react'
 import { Link as AriaLink } from 'react-aria-components'
@@ -24,8 +24,10 @@ import { Menu } from '../ui/menu.tsx'
 import { ProblemView } from '../ui/problem.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { bucketHref, folderIn, foldersOf, nameIn } from './folders.ts'
+import { useLeaveQuestion } from './leave.tsx'
+import { atEndOf, LoadMore } from './more.tsx'
 import { useSubmission } from './submission.ts'
-import { UploadList, useUploads } from './uploads.tsx'
+import { isUnderWay, UploadList, useUploads } from './uploads.tsx'
 
 const PAGE_ITEMS = 100
 const DOWNLOAD_SECONDS = 300
@@ -48,6 +50,8 @@ interface InFolder {
 
 function Bucket({ place, prefix }: InFolder): ReactNode {
   const uploads = useUploads({ ...place, stored: () => void readAgain('list_object_storage_objects') })
+  const { history } = useRouter()
+  const leaveQuestion = useLeaveQuestion(history, uploads.items.some(isUnderWay))
   const may = useMay()
   const canUpload = may('presign_object_storage_object')
   const drop = (event: DragEvent): void => {
@@ -63,6 +67,7 @@ function Bucket({ place, prefix }: InFolder): ReactNode {
       <div className="stack" onDragOver={(event) => event.preventDefault()} onDrop={drop}>
         <UploadList uploads={uploads} />
         <Objects key={prefix} place={place} prefix={prefix} />
+        {leaveQuestion}
       </div>
     </Page>
   )
@@ -132,7 +137,9 @@ function Objects({ place, prefix }: InFolder): ReactNode {
     ...folders.map((key) => ({ id: `folder ${key}`, key })),
     ...items.map((object) => ({ id: `object ${object.key}`, key: object.key, object })),
   ])
-  const isEmpty = list.data !== undefined && entries.length === 0
+  // what is listed may all be hidden on one page, and not on the next
+  const isEmpty = list.data !== undefined && entries.length === 0 && !list.hasNextPage
+  const more = list.hasNextPage ? <LoadMore list={list} operation="list_object_storage_objects" /> : undefined
   return (
     <>
       <Toolbar>
@@ -147,20 +154,19 @@ function Objects({ place, prefix }: InFolder): ReactNode {
           />
         </div>
       </Toolbar>
-      {list.error instanceof Refusal ? <ProblemView refusal={list.error} retry={() => void list.refetch()} /> : null}
+      {list.error instanceof Refusal && !list.isFetchNextPageError ? (
+        <ProblemView refusal={list.error} retry={() => void list.refetch()} />
+      ) : null}
       {list.isPending ? <Loading /> : null}
       {isEmpty ? (
         <Panel>
           <Soft>{filter === '' ? storageTexts().noObjects : t().list.noneFound}</Soft>
         </Panel>
       ) : null}
-      {entries.length === 0 ? null : (
-        <Entries
-          place={place}
-          prefix={prefix}
-          entries={entries}
-          more={list.hasNextPage ? () => void list.fetchNextPage() : undefined}
-        />
+      {entries.length === 0 ? (
+        more
+      ) : (
+        <Entries place={place} prefix={prefix} entries={entries} atEnd={atEndOf(list)} more={more} />
       )}
     </>
   )
@@ -168,12 +174,13 @@ function Objects({ place, prefix }: InFolder): ReactNode {
 
 interface EntriesProps extends InFolder {
   readonly entries: readonly Entry[]
-  readonly more: (() => void) | undefined
+  readonly atEnd: (() => void) | undefined
+  readonly more: ReactNode
 }
 
 type Question = 'share' | 'delete'
 
-function Entries({ place, prefix, entries, more }: EntriesProps): ReactNode {
+function Entries({ place, prefix, entries, atEnd, more }: EntriesProps): ReactNode {
   const [asked, setAsked] = useState<{ readonly question: Question; readonly key: string }>()
   const [refusal, setRefusal] = useState<Refusal>()
   const may = useMay()
@@ -193,7 +200,7 @@ function Entries({ place, prefix, entries, more }: EntriesProps): ReactNode {
         label={storageTexts().objects}
         items={entries}
         columns={columnsOf(place, prefix)}
-        onEnd={more}
+        onEnd={atEnd}
         {...(may('presign_object_storage_object')
           ? {
               menuOf: ({ key, object }) =>
@@ -206,13 +213,7 @@ function Entries({ place, prefix, entries, more }: EntriesProps): ReactNode {
                 ),
             }
           : {})}
-        foot={
-          more === undefined ? undefined : (
-            <Button kind="quiet" onPress={more}>
-              {t().list.loadMore}
-            </Button>
-          )
-        }
+        foot={more}
       />
       {asked?.question === 'share' ? <Share key={asked.key} place={place} object={asked.key} close={close} /> : null}
       {asked?.question === 'delete' ? (

@@ -26,9 +26,10 @@ export interface Upload {
   readonly onProgress: (bytes: number) => void
 }
 
-/** Resolves when the object is stored. Throws UploadFailed. */
+/** Resolves when the object is stored. Throws UploadFailed, or why it was ended. */
 export const upload = ({ url, file, isReplacing, signal, onProgress }: Upload): Promise<void> =>
   new Promise((resolve, reject) => {
+    signal.throwIfAborted()
     // `fetch` does not report how much is sent
     const request = new XMLHttpRequest()
     request.open('PUT', url)

@@ -1,6 +1,6 @@
 /** Of a table with many rows, those that can be seen. */
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type ReactNode, type RefObject, useEffect } from 'react'
+import { type ReactNode, type RefObject, useEffect, useRef } from 'react'
 
 const ROW_PIXELS = 46
 const ROWS_BEFORE_END = 20
@@ -24,9 +24,7 @@ export function RowsInSight({ count, scroll, rowAt, onEnd }: RowsInSightProps): 
   const inSight = rows.getVirtualItems()
   const last = inSight.at(-1)
   const end = last?.index ?? 0
-  useEffect(() => {
-    if (onEnd !== undefined && end > count - ROWS_BEFORE_END) onEnd()
-  }, [end, count, onEnd])
+  useAtEnd(end, count, onEnd)
   return (
     <>
       <Gap pixels={inSight[0]?.start ?? 0} />
@@ -34,6 +32,17 @@ export function RowsInSight({ count, scroll, rowAt, onEnd }: RowsInSightProps): 
       <Gap pixels={last === undefined ? 0 : rows.getTotalSize() - last.end} />
     </>
   )
+}
+
+/** Calls once for each end that is reached, although the function is another one with every render. */
+export function useAtEnd(end: number, count: number, onEnd: (() => void) | undefined): void {
+  const latest = useRef(onEnd)
+  useEffect(() => {
+    latest.current = onEnd
+  })
+  useEffect(() => {
+    if (end > count - ROWS_BEFORE_END) latest.current?.()
+  }, [end, count])
 }
 
 function Gap({ pixels }: { readonly pixels: number }): ReactNode {

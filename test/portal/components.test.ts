@@ -1,8 +1,10 @@
 /** What components show, without a browser: what is read, what could not be, and what is wrong. */
 import { answer, useOutside } from './outside.ts'
 import { htmlOf } from './components.ts'
-import { createElement, type ReactElement } from 'react'
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { runHook } from './hooks.ts'
+import type { RouterHistory } from '@tanstack/react-router'
+import { createElement, type ReactElement, useState } from 'react'
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { cache } from '../../portal/api/cache.ts'
 import type { OperationId } from '../../portal/api/operations.ts'
 import { openPortal } from '../../portal/api/portal.ts'
@@ -11,6 +13,10 @@ import { customerPortal } from '../../portal/customer.ts'
 import { operatorPortal } from '../../portal/operator/portal.ts'
 import { loadOperatorTexts } from '../../portal/operator/texts/index.ts'
 import { loadTexts } from '../../portal/texts/index.ts'
+import { loadStorageTexts } from '../../portal/texts/object-storage.ts'
+import type { ConfirmProps } from '../../portal/ui/dialog.tsx'
+
+type NavigationBlocker = Parameters<RouterHistory['block']>[0]
 
 const outside = useOutside()
 
@@ -98,6 +104,148 @@ describe('notes and refusals', () => {
       /role="alert".*Try again in 7 seconds\./,
     )
     expect(htmlOf(createElement(ProblemView, { refusal: refusal() }))).not.toContain('Try again in')
+  })
+})
+
+describe('a question whose answer is under way', () => {
+  it('stays open, so that the answer is seen', async () => {
+    const { Confirm } = await import('../../portal/ui/dialog.tsx')
+    // a dialog is shown in a document alone: what it is made of is looked at
+    const partsOf = (isBusy: boolean) => {
+      const made: ReactElement<{ readonly isFirm: boolean; readonly children: ReactElement }>[] = []
+      const props = { title: 'Stop web', button: 'Stop', isBusy, onConfirm: nothing, onClose: nothing }
+      htmlOf(
+        createElement(() => {
+          made.push(Confirm(props) as (typeof made)[number])
+          return null
+        }),
+      )
+      const [{ props: found } = { props: undefined }] = made
+      return { isFirm: found?.isFirm, html: htmlOf(found?.children ?? createElement('i')) }
+    }
+    const [busy, idle] = [partsOf(true), partsOf(false)]
+    expect([busy.isFirm, idle.isFirm]).toEqual([true, false])
+    expect(busy.html).toMatch(/aria-disabled="true"[^>]*>Cancel/)
+    expect(idle.html).not.toMatch(/aria-disabled="true"[^>]*>Cancel/)
+  })
+})
+
+describe('the charts of a server', () => {
+  it('show cores in use, whatever its plan is now', async () => {
+    const { chartsOf } = await import('../../portal/nouns/server/metrics.tsx')
+    const point = { at: '2026-01-01T00:00:00Z', cpu_seconds: 90, memory_used_bytes: null }
+    const [processor] = chartsOf({ points: [point], step_seconds: 60 } as never, 1)
+    expect(processor?.series[0]).toEqual({ name: 'cores in use', values: [1.5] })
+    expect(processor?.format(1.5)).toBe('1.5')
+  })
+})
+
+describe('the end of a table', () => {
+  it('is reached once, however often the table is rendered', async () => {
+    const { useAtEnd } = await import('../../portal/ui/rows-in-sight.tsx')
+    const reached: string[] = []
+    let [end, count, name] = [250, 300, 'first']
+    const run = await runHook(() => {
+      const [, renderAgain] = useState({})
+      const now = name
+      useAtEnd(end, count, () => reached.push(now))
+      return () => renderAgain({})
+    })
+    const render = (): Promise<void> => run.act((renderAgain) => renderAgain())
+    expect(reached).toEqual([])
+    end = 290
+    await render()
+    // as when the request was refused
+    name = 'second'
+    await render()
+    await render()
+    expect(reached).toEqual(['first'])
+    count = 305
+    await render()
+    expect(reached).toEqual(['first', 'second'])
+    await run.end()
+  })
+})
+
+describe('a page with something under way', () => {
+  it('asks before another page is opened', async () => {
+    const { useLeaveQuestion } = await import('../../portal/pages/leave.tsx')
+    await loadStorageTexts()
+    const blockers = new Set<NavigationBlocker>()
+    const history = {
+      block: (blocker: NavigationBlocker) => {
+        blockers.add(blocker)
+        return () => void blockers.delete(blocker)
+      },
+    }
+    let isUnderWay = true
+    const run = await runHook(() => {
+      const [, renderAgain] = useState({})
+      const question = useLeaveQuestion(history, isUnderWay)
+      const { props } = (question ?? { props: undefined }) as { readonly props: ConfirmProps | undefined }
+      return { props, renderAgain: () => renderAgain({}) }
+    })
+    const goTo = (pathname: string) => {
+      const [blocker] = blockers
+      const places = { currentLocation: { pathname: '/bucket' }, nextLocation: { pathname }, action: 'PUSH' }
+      return blocker?.blockerFn(places as never)
+    }
+    // a folder of the bucket is in the search of its address
+    expect(goTo('/bucket')).toBe(false)
+    const answers: (boolean | undefined)[] = []
+    for (const answered of ['onClose', 'onConfirm'] as const) {
+      let leaving: ReturnType<typeof goTo>
+      await run.act(() => {
+        leaving = goTo('/other')
+      })
+      await run.act(({ props }) => props?.[answered]())
+      answers.push(await leaving)
+      expect(run.latest().props).toBeUndefined()
+    }
+    expect(answers).toEqual([true, false])
+    isUnderWay = false
+    await run.act(({ renderAgain }) => renderAgain())
+    expect(blockers.size).toBe(0)
+    await run.end()
+  })
+})
+
+describe('the next page of a list', () => {
+  const paged = (fields: object) => {
+    const fetchNextPage = vi.fn()
+    const list = {
+      hasNextPage: true,
+      isFetchingNextPage: false,
+      isFetchNextPageError: false,
+      error: null,
+      fetchNextPage,
+      ...fields,
+    }
+    return { list: list as never, fetchNextPage }
+  }
+
+  it('is asked for once, and after a refusal by a person alone', async () => {
+    const { atEndOf, LoadMore } = await import('../../portal/pages/more.tsx')
+    const idle = paged({})
+    atEndOf(idle.list)?.()
+    expect(idle.fetchNextPage).toHaveBeenCalledOnce()
+    const busy = paged({ isFetchingNextPage: true })
+    atEndOf(busy.list)?.()
+    expect(busy.fetchNextPage).not.toHaveBeenCalled()
+    const { list } = paged({ isFetchNextPageError: true, error: refusal() })
+    expect(atEndOf(list)).toBeUndefined()
+    expect(htmlOf(createElement(LoadMore, { list, operation: 'list_servers' }))).toMatch(/Not now\..*Load more/)
+    expect(atEndOf(paged({ hasNextPage: false }).list)).toBeUndefined()
+  })
+})
+
+describe('a resource without an alarm', () => {
+  it('may be among those that are not listed', async () => {
+    openPortal(operatorPortal)
+    const { Conditions } = await import('../../portal/operator/pages/subject.tsx')
+    const html = (hasOthers: boolean) => htmlOf(createElement(Conditions, { alarms: [], hasOthers }))
+    expect(html(true)).toContain('No alarm in the list names it.')
+    expect(html(false)).toContain('Nothing is wrong with it now.')
   })
 })
 

@@ -6,6 +6,7 @@ import type { Answer } from '../../api/operations.ts'
 import { asRefusal } from '../../api/refusal.ts'
 import { useMay } from '../../api/session.ts'
 import { Time } from '../../nouns/value.tsx'
+import { atEndOf, LoadMore } from '../../pages/more.tsx'
 import { useSubmission } from '../../pages/submission.ts'
 import { number } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
@@ -68,7 +69,6 @@ function Entries({ action }: { readonly action: string }): ReactNode {
         <Soft>{t().list.noneFound}</Soft>
       </Panel>
     )
-  const more = list.hasNextPage ? () => void list.fetchNextPage() : undefined
   return (
     <Table
       label={o().audit.title}
@@ -85,14 +85,8 @@ function Entries({ action }: { readonly action: string }): ReactNode {
         { id: 'account', name: o().fields.account_id, cell: ({ account_id: id }) => id?.slice(0, 8) ?? '–' },
         { id: 'ip', name: t().fields.address, cell: ({ source_ip: address }) => address },
       ]}
-      onEnd={more}
-      foot={
-        more === undefined ? undefined : (
-          <Button kind="quiet" onPress={more}>
-            {t().list.loadMore}
-          </Button>
-        )
-      }
+      onEnd={atEndOf(list)}
+      foot={list.hasNextPage ? <LoadMore list={list} operation="list_staff_audit_entries" /> : undefined}
     />
   )
 }
