@@ -57,7 +57,7 @@ export async function migrate(db: Database, options: MigrationOptions = {}): Pro
           for (const [name, migration] of await readPending(connection, migrations)) {
             progress.next(`migration ${name}`)
             await run(connection, { name, migration, lockMilliseconds })
-            progress.made()
+            progress.step()
           }
         }),
       )
@@ -67,9 +67,9 @@ export async function migrate(db: Database, options: MigrationOptions = {}): Pro
   })
 }
 
-/** Does the work under the lock, unless another process has it; returns whether it did. Whoever waits inside of a
- *  statement is waited for by an index that is built concurrently. So the lock is only tried; and it is given back after
- *  a failure too, because processes of earlier releases wait for it inside of a statement. */
+/** Does the work under the lock, unless another process has it; returns whether it did. An index that is built
+ *  concurrently waits for whoever waits inside of a statement. So the lock is only tried; and it is given back after a
+ *  failure too, because processes of earlier releases wait for it inside of a statement. */
 async function inTurn(connection: Kysely<Tables>, work: () => Promise<void>): Promise<boolean> {
   if (!(await tryLock(connection))) return false
   try {
@@ -89,8 +89,8 @@ async function tryLock(connection: Kysely<Tables>): Promise<boolean> {
 interface Progress {
   /** Names what comes next. */
   next(what: string): void
-  /** The patience begins again. */
-  made(): void
+  /** A migration is done: the patience begins again. */
+  step(): void
 }
 
 /** Repeats the work until it succeeds, unless it fails otherwise than by a lock. */
@@ -103,7 +103,7 @@ async function patiently(milliseconds: number, work: (progress: Progress) => Pro
     next: (next) => {
       what = next
     },
-    made: () => {
+    step: () => {
       left = milliseconds
       pause = PAUSE_MILLISECONDS.least
     },

@@ -145,7 +145,7 @@ interface Canonical {
   /** Escaped likewise, and sorted. */
   readonly query: string
   readonly headers: Headers
-  /** Signed names without a line of their own: the request is sent without these headers. */
+  /** Signed names without a line: the request is sent without these headers. */
   readonly absent?: readonly string[]
   /** The digest of the body, or the value that replaces it. */
   readonly payload: string

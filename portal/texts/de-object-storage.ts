@@ -53,7 +53,7 @@ export const deObjectStorage: typeof english = {
   leave: 'Seite verlassen',
   share: 'Mit einem Link teilen',
   shareNote:
-    'Wer den Link hat, kann dieses Objekt herunterladen, bis er abläuft. Das Audit-Log vermerkt, dass er erstellt wurde.',
+    'Wer den Link hat, kann dieses Objekt herunterladen, bis er abläuft. Das Audit-Log vermerkt das Erstellen.',
   lifetime: 'Gültig für',
   minutes: (count) => `${number(count)} Minuten`,
   createLink: 'Link erstellen',

@@ -15,7 +15,7 @@ export interface Life {
   readonly named?: 'Name' | 'Title'
   /** Fills in the other fields that are needed. */
   readonly fill?: (hands: Hands) => Promise<void>
-  /** Instead of a form of its own: makes it on the page of another noun, and answers its name. */
+  /** Instead of a form: makes it on the page of another noun, and answers its name. */
   readonly make?: (hands: Hands) => Promise<string>
   /** Whether that name can be changed in its settings. */
   readonly isRenamed?: boolean
