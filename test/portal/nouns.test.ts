@@ -73,7 +73,7 @@ describe('an action', () => {
   })
 
   it('with a secret in its answer is not sent unless the secret can be shown', async () => {
-    // of another release: the file is gone
+    // of another release: the file does not exist
     registerHooks({
       resolve(specifier, context, next) {
         if (specifier === './once.tsx' && context.parentURL?.endsWith('?gone') === true) throw new Error('gone')
