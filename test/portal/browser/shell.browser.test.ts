@@ -18,9 +18,12 @@ describe('the portal', () => {
     expect(answer?.url()).toBe(`${portal.url}/dashboard`)
     await page.getByRole('button', { name: 'Sign in' }).waitFor()
     expect(page.url()).toBe(`${portal.url}/login?return_to=%2Fdashboard`)
+    const { object_storage_url: store } = portal.endpoints
+    const stores = store === null || store === undefined ? [] : [store]
     expect(answer?.headers()['content-security-policy']).toBe(
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
-        "connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; " +
+        `connect-src ${["'self'", ...stores].join(' ')}; ` +
+        "worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; " +
         "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
     )
   })
