@@ -21,20 +21,10 @@ let ids: Readonly<Record<string, string>> = {}
 
 beforeAll(async () => {
   cloud = await openCloud(database.db)
-  ;[owner, stranger, viewer, unverified] = (await Promise.all(
-    ['owner', 'stranger', 'viewer']
-      .map((name) => cloud.signUp(`${name}@example.com`))
-      .concat(cloud.signUp('unverified@example.com', { isVerified: false })),
-  )) as [Person, Person, Person, Person]
-  await cloud.db
-    .insertInto('membership')
-    .values({ account_id: owner.accountId, user_id: viewer.userId, role: 'viewer', joined_at: new Date() })
-    .execute()
-  await cloud.db
-    .updateTable('app_user')
-    .set({ active_account_id: owner.accountId })
-    .where('id', '=', viewer.userId)
-    .execute()
+  owner = await cloud.signUp('owner@example.com')
+  stranger = await cloud.signUp('stranger@example.com')
+  viewer = await cloud.join(owner.accountId, 'viewer@example.com', 'viewer')
+  unverified = await cloud.signUp('unverified@example.com', { isVerified: false })
   writing = await owner.token('read_write')
   reading = await owner.token('read')
   ids = await makeSamples({ cloud, owner })

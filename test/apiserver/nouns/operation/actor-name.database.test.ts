@@ -12,20 +12,7 @@ let colleague: Person
 beforeAll(async () => {
   cloud = await openCloud(database.db)
   owner = await cloud.signUp('owner@example.com')
-  colleague = await cloud.signUp('colleague@example.com')
-  const { db } = cloud
-  const membership = {
-    account_id: owner.accountId,
-    user_id: colleague.userId,
-    role: 'member',
-    joined_at: new Date(),
-  } as const
-  await db.insertInto('membership').values(membership).execute()
-  await db
-    .updateTable('app_user')
-    .set({ active_account_id: owner.accountId })
-    .where('id', '=', colleague.userId)
-    .execute()
+  colleague = await cloud.join(owner.accountId, 'colleague@example.com')
 })
 afterAll(() => cloud.close())
 

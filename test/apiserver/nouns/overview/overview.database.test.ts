@@ -28,16 +28,7 @@ beforeAll(async () => {
   cloud = await openCloud(database.db.withPlugin(counting))
   ada = await cloud.signUp('ada@example.com')
   bob = await cloud.signUp('bob@example.com')
-  viewer = await cloud.signUp('vera@example.com')
-  await cloud.db
-    .insertInto('membership')
-    .values({ account_id: ada.accountId, user_id: viewer.userId, role: 'viewer', joined_at: new Date() })
-    .execute()
-  await cloud.db
-    .updateTable('app_user')
-    .set({ active_account_id: ada.accountId })
-    .where('id', '=', viewer.userId)
-    .execute()
+  viewer = await cloud.join(ada.accountId, 'vera@example.com', 'viewer')
 })
 afterAll(() => cloud.close())
 

@@ -128,16 +128,7 @@ describe('a webhook', () => {
 
 describe('events of billing', () => {
   test('are for readers of bills, whoever chose them', async () => {
-    const member = await cloud.signUp('grace@example.com')
-    await database.db
-      .insertInto('membership')
-      .values({ account_id: ada.accountId, user_id: member.userId, role: 'member', joined_at: new Date() })
-      .execute()
-    await database.db
-      .updateTable('app_user')
-      .set({ active_account_id: ada.accountId })
-      .where('id', '=', member.userId)
-      .execute()
+    const member = await cloud.join(ada.accountId, 'grace@example.com')
     expect((await create({ events: ['*'] }, member)).status).toBe(201)
     expect((await create({ events: ['billing.standing'] }, member)).status).toBe(403)
     const { id } = await created({ events: ['billing.*'] })
