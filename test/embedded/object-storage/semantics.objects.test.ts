@@ -1,79 +1,31 @@
 /** S3 as its clients mean it, through the proxy and its real engine. */
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
-import { Agent, get } from 'node:https'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { get } from 'node:https'
 import { Readable } from 'node:stream'
 import * as s3 from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openCertificates } from '../../../embedded/kubernetes/server/certificates.ts'
-import { findEngine } from '../../../embedded/object-storage/program.ts'
-import { type RunningObjectStorage, startObjectStorage } from '../../../embedded/object-storage/start.ts'
-import { probePort } from '../../../embedded/kit/ports.ts'
-import {
-  openControl,
-  type ObjectStorageControl,
-  type TenantSettings,
-} from '../../../integrations/object-storage/control.ts'
+import { describe, expect, test } from 'vitest'
+import type { TenantSettings } from '../../../integrations/object-storage/control.ts'
 import { openExchange } from '../../../kit/s3/exchange.ts'
-import { newTenantKeys } from '../../../integrations/object-storage/keys.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
-import { silentLog } from '../../../kit/sys/log.ts'
-import { systemRandom } from '../../../kit/sys/random.ts'
+import { newTenantSettings, s3ClientOf, useObjectStorage } from '../../real-object-storage.ts'
 import { signedInChunks } from '../../s3-clients/signed-in-chunks.ts'
 
-let folder: string
-let authority: string
-let storage: RunningObjectStorage
-let control: ObjectStorageControl
+const real = useObjectStorage()
 let made = 0
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svccloud-semantics-'))
-  const parts = { clock: systemClock, random: systemRandom, log: silentLog }
-  const certificates = await openCertificates({ ...parts, folder, hosts: ['localhost'] })
-  authority = certificates.authority
-  const controlPort = await probePort('127.0.0.1', 0)
-  storage = await startObjectStorage({
-    ...parts,
-    folder,
-    certificates,
-    controlPort,
-    host: '127.0.0.1',
-    port: 0,
-    token: 'token',
-    registry: join(folder, 'registry'),
-    program: (await findEngine()) ?? 'versitygw',
-  })
-  const never = () => ({ signal: new AbortController().signal, cancel: () => {} })
-  control = openControl({ url: `http://127.0.0.1:${controlPort}`, token: 'token' }, never)
-})
-afterAll(async () => {
-  await storage?.stop()
-  await rm(folder, { recursive: true, force: true })
-})
-
-const clientOf = ({ accessKeyId, secretAccessKey }: TenantSettings, region = 'us-east-1'): s3.S3Client =>
-  new s3.S3Client({
-    endpoint: `https://localhost:${storage.port}`,
-    region,
-    forcePathStyle: true,
-    maxAttempts: 1,
-    credentials: { accessKeyId, secretAccessKey },
-    requestHandler: { httpsAgent: new Agent({ ca: authority, keepAlive: true }) },
-  })
+const clientOf = (settings: TenantSettings, region = 'us-east-1'): s3.S3Client =>
+  s3ClientOf(real.store.url, settings, { authority: real.store.authority, region })
 
 async function openTenant() {
   const id = `tenant-${(made += 1)}`
-  const settings = { ...newTenantKeys(systemRandom), quotaBytes: 1e9, isSuspended: false, isFrozen: false }
-  await control.putTenant(id, settings)
+  const settings = newTenantSettings()
+  await real.store.control.putTenant(id, settings)
   const client = clientOf(settings)
   const bucket = `${settings.bucketPrefix}one`
   await client.send(new s3.CreateBucketCommand({ Bucket: bucket }))
-  const url = `https://localhost:${storage.port}`
+  const { url, authority } = real.store
   const exchange = openExchange({ url, authority, credentials: settings, clock: systemClock })
   return { settings, client, bucket, exchange, at: { Bucket: bucket } }
 }
@@ -88,7 +40,7 @@ const textOf = async (client: s3.S3Client, at: { readonly Bucket: string; readon
 
 /** Without a separate signature. */
 async function read(url: string): Promise<string> {
-  const [answer] = (await once(get(url, { ca: authority }), 'response')) as [IncomingMessage]
+  const [answer] = (await once(get(url, { ca: real.store.authority }), 'response')) as [IncomingMessage]
   return (await answer.toArray()).join('')
 }
 
@@ -129,7 +81,8 @@ describe('any region', () => {
 
   test.each(['us-east-1', 'eu-1a'])('signs bodies chunk by chunk: %s', async (region) => {
     const { settings, bucket, client } = await openTenant()
-    const where = { port: storage.port, authority, path: `/${bucket}/chunks`, region }
+    const { running, authority } = real.store
+    const where = { port: running.port, authority, path: `/${bucket}/chunks`, region }
     const chunks = [Buffer.alloc(70_000, 'x'), Buffer.from('end')]
     expect(await signedInChunks({ ...where, ...settings, chunks })).toBe(200)
     expect((await textOf(client, { Bucket: bucket, Key: 'chunks' }))?.length).toBe(70_003)

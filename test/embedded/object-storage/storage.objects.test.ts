@@ -1,65 +1,28 @@
 /** The proxy with the real engine behind it, used with other people's clients: Amazon's for JavaScript and rclone. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
-import { Agent } from 'node:https'
-import { tmpdir } from 'node:os'
+import { readFile, readdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { connect as connectTls } from 'node:tls'
 import { promisify } from 'node:util'
 import * as s3 from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { Unavailable } from '../../../domain/problem.ts'
-import { openCertificates } from '../../../embedded/kubernetes/server/certificates.ts'
-import { findEngine } from '../../../embedded/object-storage/program.ts'
-import { type RunningObjectStorage, startObjectStorage } from '../../../embedded/object-storage/start.ts'
-import { probePort } from '../../../embedded/kit/ports.ts'
-import {
-  type ObjectStorageControl,
-  openControl,
-  type TenantSettings,
-} from '../../../integrations/object-storage/control.ts'
+import { openControl, type TenantSettings } from '../../../integrations/object-storage/control.ts'
 import { newTenantKeys } from '../../../integrations/object-storage/keys.ts'
-import { systemClock } from '../../../kit/sys/clock.ts'
-import { silentLog } from '../../../kit/sys/log.ts'
 import { environment, signalProcess } from '../../../kit/sys/process.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
+import { newTenantSettings, s3ClientOf, useObjectStorage } from '../../real-object-storage.ts'
 
 const run = promisify(execFile)
 const MEBIBYTE = 1024 ** 2
-let folder: string
-let authority: string
-let storage: RunningObjectStorage
-let control: ObjectStorageControl
+const real = useObjectStorage()
 let made = 0
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svccloud-objects-'))
-  const parts = { clock: systemClock, random: systemRandom, log: silentLog }
-  const certificates = await openCertificates({ ...parts, folder, hosts: ['localhost', '127.0.0.1'] })
-  authority = certificates.authority
-  await writeFile(join(folder, 'authority.pem'), authority)
-  const controlPort = await probePort('127.0.0.1', 0)
-  storage = await startObjectStorage({
-    ...parts,
-    folder,
-    certificates,
-    controlPort,
-    host: '127.0.0.1',
-    port: 0,
-    token: 'token',
-    registry: join(folder, 'registry'),
-    program: (await findEngine()) ?? 'versitygw',
-  })
-  const never = () => ({ signal: new AbortController().signal, cancel: () => {} })
-  control = openControl({ url: `http://127.0.0.1:${controlPort}`, token: 'token' }, never)
-})
-afterAll(async () => {
-  await storage?.stop()
-  await rm(folder, { recursive: true, force: true })
-})
+beforeAll(() => writeFile(authorityFile(), real.store.authority))
+const authorityFile = () => join(real.store.folder, 'authority.pem')
 
 interface Tenant {
   readonly id: string
@@ -70,30 +33,23 @@ interface Tenant {
   change(settings: Partial<TenantSettings>): Promise<void>
 }
 
-const clientOf = ({ accessKeyId, secretAccessKey }: TenantSettings): s3.S3Client =>
-  new s3.S3Client({
-    endpoint: `https://localhost:${storage.port}`,
-    region: 'us-east-1',
-    forcePathStyle: true,
-    maxAttempts: 1,
-    credentials: { accessKeyId, secretAccessKey },
-    requestHandler: { httpsAgent: new Agent({ ca: authority, keepAlive: true }) },
-  })
+const clientOf = (settings: TenantSettings): s3.S3Client =>
+  s3ClientOf(real.store.url, settings, { authority: real.store.authority })
 
 async function openTenant(more: Partial<TenantSettings> = {}): Promise<Tenant> {
   const id = `tenant-${(made += 1)}`
-  const settings = {
-    ...newTenantKeys(systemRandom),
-    quotaBytes: 200 * MEBIBYTE,
-    isSuspended: false,
-    isFrozen: false,
-    ...more,
-  }
-  await control.putTenant(id, settings)
+  const settings = newTenantSettings({ quotaBytes: 200 * MEBIBYTE, ...more })
+  await real.store.control.putTenant(id, settings)
   const client = clientOf(settings)
   const bucket = `${settings.bucketPrefix}one`
   await client.send(new s3.CreateBucketCommand({ Bucket: bucket }))
-  return { id, settings, client, bucket, change: (other) => control.putTenant(id, { ...settings, ...other }) }
+  return {
+    id,
+    settings,
+    client,
+    bucket,
+    change: (other) => real.store.control.putTenant(id, { ...settings, ...other }),
+  }
 }
 
 const put = ({ client, bucket }: Tenant, key: string, body: string | Buffer) =>
@@ -105,8 +61,10 @@ const get = async ({ client, bucket }: Tenant, key: string, range?: string): Pro
 const keysOf = async ({ client, bucket }: Tenant) =>
   ((await client.send(new s3.ListObjectsV2Command({ Bucket: bucket }))).Contents ?? []).map(({ Key }) => Key)
 const bucketsOnDisk = async (): Promise<readonly string[]> => {
-  const numbers = await readdir(join(folder, 'tenants'))
-  return (await Promise.all(numbers.map((number) => readdir(join(folder, 'tenants', number, 'data'))))).flat()
+  const numbers = await readdir(join(real.store.folder, 'tenants'))
+  return (
+    await Promise.all(numbers.map((number) => readdir(join(real.store.folder, 'tenants', number, 'data'))))
+  ).flat()
 }
 const refusal = (work: Promise<unknown>): Promise<string> =>
   work.then(
@@ -152,7 +110,12 @@ describe('a client of Amazon’s', () => {
     await put(ada, 'a', 'an object')
     const bytes = 8 * MEBIBYTE
     const url = new URL(await getSignedUrl(ada.client, new s3.PutObjectCommand({ Bucket: ada.bucket, Key: key })))
-    const socket = connectTls({ host: '127.0.0.1', servername: 'localhost', port: storage.port, ca: authority })
+    const socket = connectTls({
+      host: '127.0.0.1',
+      servername: 'localhost',
+      port: real.store.running.port,
+      ca: real.store.authority,
+    })
     const send = (data: string | Buffer) =>
       new Promise<void>((resolve, reject) => {
         socket.once('error', reject)
@@ -184,8 +147,7 @@ describe('a client of Amazon’s', () => {
     await put(ada, 'shared', 'for you')
     const sign = new s3.GetObjectCommand({ Bucket: ada.bucket, Key: 'shared' })
     const url = await getSignedUrl(ada.client, sign, { expiresIn: 60 })
-    const curl = (address: string) =>
-      run('curl', ['--silent', '--show-error', '--cacert', join(folder, 'authority.pem'), address])
+    const curl = (address: string) => run('curl', ['--silent', '--show-error', '--cacert', authorityFile(), address])
     expect((await curl(url)).stdout).toBe('for you')
     expect((await curl(url.replace('/shared?', '/other?'))).stdout).toContain('SignatureDoesNotMatch')
     expect((await curl(url.split('?')[0] ?? '')).stdout).toContain('AccessDenied')
@@ -217,10 +179,12 @@ describe('two tenants', () => {
 
   test('cannot have the same key or prefix', async () => {
     const ada = await openTenant()
-    const taken = { ...newTenantKeys(systemRandom), quotaBytes: 1, isSuspended: false, isFrozen: false }
+    const taken = newTenantSettings({ quotaBytes: 1 })
     for (const field of ['accessKeyId', 'bucketPrefix'] as const)
-      await expect(control.putTenant('another', { ...taken, [field]: ada.settings[field] })).rejects.toThrow()
-    expect(await control.getTenant('another')).toBeUndefined()
+      await expect(
+        real.store.control.putTenant('another', { ...taken, [field]: ada.settings[field] }),
+      ).rejects.toThrow()
+    expect(await real.store.control.getTenant('another')).toBeUndefined()
   })
 })
 
@@ -249,7 +213,10 @@ describe('a tenant', () => {
     expect((await get(ada, 'one')).length).toBe(MEBIBYTE)
     await ada.client.send(new s3.DeleteObjectCommand({ Bucket: ada.bucket, Key: 'one' }))
     await expect.poll(() => refusal(put(ada, 'two', Buffer.alloc(MEBIBYTE / 2))), { interval: 500 }).toBe('accepted')
-    expect(await control.getTenant(ada.id, true)).toMatchObject({ usedBytes: 1.5 * MEBIBYTE, objectCount: 2 })
+    expect(await real.store.control.getTenant(ada.id, true)).toMatchObject({
+      usedBytes: 1.5 * MEBIBYTE,
+      objectCount: 2,
+    })
   })
 
   test('that is suspended reads and deletes; one that is frozen only reads', async () => {
@@ -271,9 +238,9 @@ describe('a tenant', () => {
 
   test('goes when it has no buckets, and its key with it', async () => {
     const ada = await openTenant()
-    expect(await control.removeTenant(ada.id)).toBe(false)
+    expect(await real.store.control.removeTenant(ada.id)).toBe(false)
     await ada.client.send(new s3.DeleteBucketCommand({ Bucket: ada.bucket }))
-    expect(await control.removeTenant(ada.id)).toBe(true)
+    expect(await real.store.control.removeTenant(ada.id)).toBe(true)
     expect(await refusal(ada.client.send(new s3.ListBucketsCommand({})))).toBe('InvalidAccessKeyId')
     expect(await bucketsOnDisk()).not.toContain(ada.bucket)
   })
@@ -288,7 +255,7 @@ describe('a tenant', () => {
     await expect(ada.change({ buckets: ['of-another'] })).rejects.toThrow()
     const bob = await openTenant()
     await put(bob, 'kept', 'of bob')
-    expect(await control.removeTenant(ada.id, true)).toBe(true)
+    expect(await real.store.control.removeTenant(ada.id, true)).toBe(true)
     expect((await bucketsOnDisk()).filter((entry) => entry.startsWith(ada.settings.bucketPrefix))).toEqual([])
     expect(await refusal(ada.client.send(new s3.ListBucketsCommand({})))).toBe('InvalidAccessKeyId')
     expect(String(await get(bob, 'kept'))).toBe('of bob')
@@ -297,9 +264,9 @@ describe('a tenant', () => {
   test('finds everything again after the engine was killed', async () => {
     const ada = await openTenant()
     await put(ada, 'before', 'the crash')
-    const pid = storage.enginePid(ada.id) ?? 0
+    const pid = real.store.running.enginePid(ada.id) ?? 0
     signalProcess(pid, 'SIGKILL')
-    await expect.poll(() => storage.enginePid(ada.id)).not.toBe(pid)
+    await expect.poll(() => real.store.running.enginePid(ada.id)).not.toBe(pid)
     await expect.poll(() => get(ada, 'before').then(String, () => 'away'), { interval: 250 }).toBe('the crash')
     expect(await refusal(put(ada, 'after', 'it'))).toBe('accepted')
   })
@@ -309,16 +276,20 @@ describe('the control', () => {
   test('does not say that a tenant is served whose requests fail', async () => {
     const ada = await openTenant()
     await put(ada, 'kept', 'x')
-    expect(await control.getTenant(ada.id)).toMatchObject({ accessKeyId: ada.settings.accessKeyId })
-    const numbers = await readdir(join(folder, 'tenants'))
-    const held = await Promise.all(numbers.map((number) => readdir(join(folder, 'tenants', number, 'data'))))
-    const place = join(folder, 'tenants', numbers[held.findIndex((names) => names.includes(ada.bucket))] ?? '')
+    expect(await real.store.control.getTenant(ada.id)).toMatchObject({ accessKeyId: ada.settings.accessKeyId })
+    const numbers = await readdir(join(real.store.folder, 'tenants'))
+    const held = await Promise.all(numbers.map((number) => readdir(join(real.store.folder, 'tenants', number, 'data'))))
+    const place = join(
+      real.store.folder,
+      'tenants',
+      numbers[held.findIndex((names) => names.includes(ada.bucket))] ?? '',
+    )
     await rename(join(place, 'data'), join(place, 'away'))
-    signalProcess(storage.enginePid(ada.id) ?? 0, 'SIGKILL')
+    signalProcess(real.store.running.enginePid(ada.id) ?? 0, 'SIGKILL')
     await expect.poll(() => refusal(keysOf(ada))).toBe('ServiceUnavailable')
     // Its end may be known a moment later than its connections.
     const said = () =>
-      control.getTenant(ada.id).then(
+      real.store.control.getTenant(ada.id).then(
         () => 'served',
         (error: unknown) => error instanceof Unavailable,
       )
@@ -326,26 +297,26 @@ describe('the control', () => {
     await expect(ada.change({ quotaBytes: 1 })).rejects.toThrow(Unavailable)
     await rename(join(place, 'away'), join(place, 'data'))
     await expect.poll(() => refusal(keysOf(ada)), { timeout: 60_000 }).toBe('accepted')
-    expect(await control.getTenant(ada.id)).toMatchObject({ quotaBytes: 1 })
+    expect(await real.store.control.getTenant(ada.id)).toMatchObject({ quotaBytes: 1 })
   })
 
   test('answers nobody without its token', async () => {
     const never = () => ({ signal: new AbortController().signal, cancel: () => {} })
-    const stranger = openControl({ url: `http://127.0.0.1:${storage.port}`, token: 'other' }, never)
+    const stranger = openControl({ url: `http://127.0.0.1:${real.store.running.port}`, token: 'other' }, never)
     await expect(stranger.getTenant('tenant-1')).rejects.toThrow()
   })
 })
 
 test('rclone copies a folder there and finds no difference', async () => {
   const ada = await openTenant()
-  const [from, configuration] = [join(folder, 'files'), join(folder, 'rclone.conf')]
+  const [from, configuration] = [join(real.store.folder, 'files'), join(real.store.folder, 'rclone.conf')]
   await run('mkdir', ['-p', join(from, 'deep', 'er')])
   for (const [index, name] of ['one', 'deep/two', 'deep/er/three'].entries())
     await writeFile(join(from, name), systemRandom.bytes(1_000 * (index + 1)))
   const lines = {
     type: 's3',
     provider: 'Other',
-    endpoint: `https://localhost:${storage.port}`,
+    endpoint: real.store.url,
     access_key_id: ada.settings.accessKeyId,
     secret_access_key: ada.settings.secretAccessKey,
     force_path_style: 'true',
@@ -353,9 +324,9 @@ test('rclone copies a folder there and finds no difference', async () => {
   const text = Object.entries(lines).map(([name, value]) => `${name} = ${value}\n`)
   await writeFile(configuration, `[cloud]\n${text.join('')}`)
   const rclone = (...words: readonly string[]) =>
-    run('rclone', ['--config', configuration, '--ca-cert', join(folder, 'authority.pem'), ...words], {
+    run('rclone', ['--config', configuration, '--ca-cert', authorityFile(), ...words], {
       // Debian's does not start where AWS_CA_BUNDLE is set.
-      env: { PATH: environment()['PATH'], HOME: folder },
+      env: { PATH: environment()['PATH'], HOME: real.store.folder },
     })
   await rclone('copy', from, `cloud:${ada.bucket}/files`)
   expect((await rclone('check', from, `cloud:${ada.bucket}/files`, '--download')).stderr).toContain('0 differences')
@@ -379,8 +350,8 @@ test('boto3 is answered as the documentation says, operation by operation', asyn
     env: {
       PATH: environment()['PATH'],
       HOME: environment()['HOME'],
-      AUTHORITY: join(folder, 'authority.pem'),
-      ENDPOINT: `https://localhost:${storage.port}`,
+      AUTHORITY: authorityFile(),
+      ENDPOINT: real.store.url,
       BUCKET: `${settings.bucketPrefix}all`,
       KEY: settings.accessKeyId,
       SECRET: settings.secretAccessKey,

@@ -1,55 +1,21 @@
 /** Buckets and objects as people look at them, and signed addresses, with the real engine. */
-import { mkdtemp, rm } from 'node:fs/promises'
 import { Agent, request as httpsRequest } from 'node:https'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openCertificates } from '../../../embedded/kubernetes/server/certificates.ts'
-import { probePort } from '../../../embedded/kit/ports.ts'
-import { findEngine } from '../../../embedded/object-storage/program.ts'
-import { type RunningObjectStorage, startObjectStorage } from '../../../embedded/object-storage/start.ts'
 import { type Browser, BrowseRefused, openBrowser } from '../../../integrations/object-storage/browse.ts'
-import { openControl, type TenantSettings } from '../../../integrations/object-storage/control.ts'
-import { newTenantKeys } from '../../../integrations/object-storage/keys.ts'
 import { readWhole } from '../../../kit/http/bounded.ts'
 import { openExchange } from '../../../kit/s3/exchange.ts'
 import { presign, type SignedAddress } from '../../../kit/s3/presign.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
-import { silentLog } from '../../../kit/sys/log.ts'
-import { systemRandom } from '../../../kit/sys/random.ts'
+import { newTenantSettings, useObjectStorage } from '../../real-object-storage.ts'
 
-let folder: string
-let authority: string
-let storage: RunningObjectStorage
+const real = useObjectStorage()
 let agent: Agent
-let putTenant: (id: string, settings: TenantSettings) => Promise<void>
 let made = 0
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svccloud-browse-'))
-  const parts = { clock: systemClock, random: systemRandom, log: silentLog }
-  const certificates = await openCertificates({ ...parts, folder, hosts: ['localhost', '127.0.0.1'] })
-  authority = certificates.authority
-  agent = new Agent({ ca: authority })
-  const controlPort = await probePort('127.0.0.1', 0)
-  storage = await startObjectStorage({
-    ...parts,
-    folder,
-    certificates,
-    controlPort,
-    host: '127.0.0.1',
-    port: 0,
-    token: 'token',
-    program: (await findEngine()) ?? 'versitygw',
-  })
-  const never = () => ({ signal: new AbortController().signal, cancel: () => {} })
-  putTenant = openControl({ url: `http://127.0.0.1:${controlPort}`, token: 'token' }, never).putTenant
+beforeAll(() => {
+  agent = new Agent({ ca: real.store.authority })
 })
-afterAll(async () => {
-  agent?.destroy()
-  await storage?.stop()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => agent?.destroy())
 
 interface Tenant {
   readonly bucket: string
@@ -58,9 +24,9 @@ interface Tenant {
 }
 
 async function newTenant(): Promise<Tenant> {
-  const settings = { ...newTenantKeys(systemRandom), quotaBytes: 1e9, isSuspended: false, isFrozen: false }
-  await putTenant(`tenant-${(made += 1)}`, settings)
-  const endpoint = `https://localhost:${storage.port}`
+  const { url: endpoint, authority, control } = real.store
+  const settings = newTenantSettings()
+  await control.putTenant(`tenant-${(made += 1)}`, settings)
   const bucket = `${settings.bucketPrefix}one`
   const browser = openBrowser(openExchange({ url: endpoint, authority, credentials: settings, clock: systemClock }))
   await browser.createBucket(bucket)

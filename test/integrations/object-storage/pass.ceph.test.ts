@@ -1,26 +1,14 @@
 /** Buckets go from the real engine behind its proxy to a real RADOS gateway. */
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { Agent, request } from 'node:https'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { request } from 'node:https'
 import * as s3 from '@aws-sdk/client-s3'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { stepMove } from '../../../controllers/nouns/object-storage/move.ts'
 import type { ObjectStorageMove } from '../../../db/tables.ts'
-import { openCertificates } from '../../../embedded/kubernetes/server/certificates.ts'
-import { findEngine } from '../../../embedded/object-storage/program.ts'
-import { type RunningObjectStorage, startObjectStorage } from '../../../embedded/object-storage/start.ts'
-import { probePort } from '../../../embedded/kit/ports.ts'
-import {
-  type ObjectStorageControl,
-  openControl,
-  type TenantSettings,
-} from '../../../integrations/object-storage/control.ts'
+import type { TenantSettings } from '../../../integrations/object-storage/control.ts'
 import { signRequest } from '../../../kit/chunks/sign-request.ts'
 import type { Stores } from '../../../integrations/object-storage/copy-object.ts'
 import { openExchange } from '../../../kit/s3/exchange.ts'
-import { newTenantKeys } from '../../../integrations/object-storage/keys.ts'
 import {
   BEGINNING,
   moveObstacle,
@@ -31,43 +19,15 @@ import {
 import { openGateway } from '../../../integrations/object-storage/rgw.ts'
 import { openS3 } from '../../../integrations/object-storage/s3.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
-import { silentLog } from '../../../kit/sys/log.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 import { useGateway } from '../../gateway.ts'
+import { newTenantSettings, s3ClientOf, useObjectStorage } from '../../real-object-storage.ts'
 
 const MEBIBYTE = 1024 ** 2
 const real = useGateway()
-let folder: string
-let authority: string
-let single: RunningObjectStorage
-let door: ObjectStorageControl
+const single = useObjectStorage()
 let made = 0
 const patience = { clock: systemClock, random: systemRandom }
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svccloud-move-'))
-  const parts = { clock: systemClock, random: systemRandom, log: silentLog }
-  const certificates = await openCertificates({ ...parts, folder, hosts: ['localhost'] })
-  authority = certificates.authority
-  const controlPort = await probePort('127.0.0.1', 0)
-  single = await startObjectStorage({
-    ...parts,
-    folder,
-    certificates,
-    controlPort,
-    host: '127.0.0.1',
-    port: 0,
-    token: 'token',
-    registry: join(folder, 'registry'),
-    program: (await findEngine()) ?? 'versitygw',
-  })
-  const never = () => ({ signal: new AbortController().signal, cancel: () => {} })
-  door = openControl({ url: `http://127.0.0.1:${controlPort}`, token: 'token' }, never)
-})
-afterAll(async () => {
-  await single?.stop()
-  await rm(folder, { recursive: true, force: true })
-})
 
 interface Moving extends Stores {
   readonly id: string
@@ -78,37 +38,22 @@ interface Moving extends Stores {
   readonly after: s3.S3Client
 }
 
-const clientAt = (endpoint: string, { accessKeyId, secretAccessKey }: TenantSettings, ca?: string) =>
-  new s3.S3Client({
-    endpoint,
-    region: 'us-east-1',
-    forcePathStyle: true,
-    maxAttempts: 1,
-    credentials: { accessKeyId, secretAccessKey },
-    ...(ca === undefined ? {} : { requestHandler: { httpsAgent: new Agent({ ca, keepAlive: true }) } }),
-  })
-
 async function openMoving(): Promise<Moving> {
   const id = `account-${(made += 1)}.moving`
-  const settings = {
-    ...newTenantKeys(systemRandom),
-    quotaBytes: 200 * MEBIBYTE,
-    isSuspended: false,
-    isFrozen: false,
-  }
-  await door.putTenant(id, settings)
+  const settings = newTenantSettings({ quotaBytes: 200 * MEBIBYTE })
+  const { url, authority, control } = single.store
+  await control.putTenant(id, settings)
   await openGateway(real.gateway.address).putTenant(id, settings)
-  const url = `https://localhost:${single.port}`
   const of = { credentials: settings, clock: systemClock }
   const bucket = `${settings.bucketPrefix}one`
-  const before = clientAt(url, settings, authority)
+  const before = s3ClientOf(url, settings, { authority })
   await before.send(new s3.CreateBucketCommand({ Bucket: bucket }))
   return {
     id,
     settings,
     bucket,
     before,
-    after: clientAt(real.gateway.url, settings),
+    after: s3ClientOf(real.gateway.url, settings),
     source: openS3(openExchange({ url, authority, ...of })),
     target: openS3(openExchange({ url: real.gateway.url, authority: null, ...of })),
   }
@@ -212,7 +157,7 @@ test('that changed in between is copied by later passes, and removed ones are re
   await before.send(new s3.DeleteObjectCommand({ Bucket: other, Key: 'x' }))
   await before.send(new s3.DeleteBucketCommand({ Bucket: other }))
   await put(before, bucket, 'new', 'new')
-  await door.putTenant(moving.id, { ...moving.settings, isFrozen: true })
+  await single.store.control.putTenant(moving.id, { ...moving.settings, isFrozen: true })
   expect(await pass(moving, 'check'), 'two that are said of otherwise, one of its size, one new').toMatchObject({
     changed: 4,
   })
@@ -261,7 +206,7 @@ test('at the proxy a tenant that has moved is the gateway’s, by the same addre
   await put(before, bucket, 'old', 'here')
   await pass(moving, 'live')
   const upstream = { url: real.gateway.url, authority: null, isSourceKept: true }
-  await door.putTenant(id, { ...settings, upstream })
+  await single.store.control.putTenant(id, { ...settings, upstream })
   expect((await get(before, bucket, 'old')).text).toBe('here')
   await put(before, bucket, 'new', 'there')
   expect((await get(after, bucket, 'new')).text).toBe('there')
@@ -269,11 +214,11 @@ test('at the proxy a tenant that has moved is the gateway’s, by the same addre
   expect(((await after.send(new s3.ListBucketsCommand({}))).Buckets ?? []).map(({ Name }) => Name)).toContain(
     'freely-named',
   )
-  await door.putTenant(id, { ...settings, upstream, isSuspended: true })
+  await single.store.control.putTenant(id, { ...settings, upstream, isSuspended: true })
   await expect(put(before, bucket, 'more', 'x')).rejects.toMatchObject({ name: 'AccountProblem' })
-  expect(await door.getTenant(id, true)).toMatchObject({ upstream, bucketCount: 1, openWrites: 0 })
-  await door.putTenant(id, { ...settings, upstream: { ...upstream, isSourceKept: false } })
-  expect(await door.getTenant(id, true)).toMatchObject({ bucketCount: 0 })
+  expect(await single.store.control.getTenant(id, true)).toMatchObject({ upstream, bucketCount: 1, openWrites: 0 })
+  await single.store.control.putTenant(id, { ...settings, upstream: { ...upstream, isSourceKept: false } })
+  expect(await single.store.control.getTenant(id, true)).toMatchObject({ bucketCount: 0 })
   expect((await get(before, bucket, 'new')).text).toBe('there')
 })
 
@@ -293,7 +238,7 @@ const BEGUN: ObjectStorageMove = {
 const contextOf = (moving: Moving, now = () => new Date()) => ({
   source: moving.source,
   target: moving.target,
-  single: door,
+  single: single.store.control,
   tenant: moving.id,
   now,
   isOver: () => true,
@@ -315,7 +260,7 @@ test('a mover that dies after every step loses nothing of concurrent writes', as
     }
     if (move.phase === 'frozen') {
       expect((await stepMove(move, context)).phase, 'the door lets clients write').toBe('frozen')
-      await door.putTenant(id, { ...settings, isFrozen: true })
+      await single.store.control.putTenant(id, { ...settings, isFrozen: true })
       expect((await stepMove(move, context)).phase, 'the engine may be busy').toBe('frozen')
       ahead = 10_000
     }
@@ -334,17 +279,17 @@ test('a mover that dies after every step loses nothing of concurrent writes', as
 test('a move waits for a write that is under way when it freezes, and brings it over', async () => {
   const moving = await openMoving()
   const { bucket, id, settings } = moving
-  const url = new URL(`https://localhost:${single.port}/${bucket}/slow`)
+  const url = new URL(`${single.store.url}/${bucket}/slow`)
   const headers = signRequest(
     { method: 'PUT', url, isStreamed: true },
     { ...settings, region: 'us-east-1' },
     new Date(),
   )
-  const slow = request(url, { method: 'PUT', ca: authority, headers: { ...headers, 'content-length': 4 } })
+  const slow = request(url, { method: 'PUT', ca: single.store.authority, headers: { ...headers, 'content-length': 4 } })
   const answered = once(slow, 'response')
   slow.write('sl')
-  await expect.poll(async () => (await door.getTenant(id))?.openWrites).toBe(1)
-  await door.putTenant(id, { ...settings, isFrozen: true })
+  await expect.poll(async () => (await single.store.control.getTenant(id))?.openWrites).toBe(1)
+  await single.store.control.putTenant(id, { ...settings, isFrozen: true })
   const frozen: ObjectStorageMove = { ...BEGUN, phase: 'frozen', frozenAt: new Date(0).toISOString() }
   expect(await stepMove(frozen, contextOf(moving))).toBe(frozen)
   slow.end('ow')
@@ -368,7 +313,7 @@ test('a move whose target is not the same in the end fails, and so does one whos
   await before.send(
     new s3.PutBucketVersioningCommand({ Bucket: bucket, VersioningConfiguration: { Status: 'Enabled' } }),
   )
-  await door.putTenant(moving.id, { ...moving.settings, isFrozen: true })
+  await single.store.control.putTenant(moving.id, { ...moving.settings, isFrozen: true })
   const frozen: ObjectStorageMove = { ...BEGUN, phase: 'frozen', frozenAt: new Date(0).toISOString() }
   await expect(stepMove(frozen, contextOf(moving))).rejects.toMatchObject({ name: 'Problem' })
 })

@@ -8,11 +8,12 @@ import {
   fingerprintOfSecret,
   type TenantSettings,
 } from '../../../integrations/object-storage/control.ts'
-import { newSecret, newTenantKeys } from '../../../integrations/object-storage/keys.ts'
+import { newSecret } from '../../../integrations/object-storage/keys.ts'
 import { gatewayUserOf, openGateway } from '../../../integrations/object-storage/rgw.ts'
 import { absentHeaders, presign } from '../../../kit/s3/presign.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 import { useGateway } from '../../gateway.ts'
+import { newTenantSettings, s3ClientOf } from '../../real-object-storage.ts'
 
 const MEBIBYTE = 1024 ** 2
 const real = useGateway()
@@ -30,24 +31,11 @@ interface Tenant {
   change(settings: Partial<TenantSettings>): Promise<void>
 }
 
-const clientOf = ({ accessKeyId, secretAccessKey }: Pick<TenantSettings, 'accessKeyId' | 'secretAccessKey'>) =>
-  new s3.S3Client({
-    endpoint: real.gateway.url,
-    region: 'us-east-1',
-    forcePathStyle: true,
-    maxAttempts: 1,
-    credentials: { accessKeyId, secretAccessKey },
-  })
+const clientOf = (keys: Pick<TenantSettings, 'accessKeyId' | 'secretAccessKey'>) => s3ClientOf(real.gateway.url, keys)
 
 async function openTenant(more: Partial<TenantSettings> = {}): Promise<Tenant> {
   const id = `account-${(made += 1)}.mine`
-  const settings = {
-    ...newTenantKeys(systemRandom),
-    quotaBytes: 200 * MEBIBYTE,
-    isSuspended: false,
-    isFrozen: false,
-    ...more,
-  }
+  const settings = newTenantSettings({ quotaBytes: 200 * MEBIBYTE, ...more })
   await control.putTenant(id, settings)
   return {
     id,

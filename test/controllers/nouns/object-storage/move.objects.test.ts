@@ -1,32 +1,20 @@
 /** A move from one real store to another by controllers that are killed behind every write, while a client writes: the
  *  target is another single host that stands for the gateway. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { findObjectStorage } from '../../../../db/object-storage/index.ts'
-import { openCertificates } from '../../../../embedded/kubernetes/server/certificates.ts'
-import { findEngine } from '../../../../embedded/object-storage/program.ts'
-import { startObjectStorage } from '../../../../embedded/object-storage/start.ts'
-import { probePort } from '../../../../embedded/kit/ports.ts'
-import {
-  type ObjectStorage as Store,
-  openControl,
-  type TenantSettings,
-} from '../../../../integrations/object-storage/control.ts'
+import type { ObjectStorage as Store, TenantSettings } from '../../../../integrations/object-storage/control.ts'
 import { openExchange, type StoreExchange, type StoreRequest } from '../../../../kit/s3/exchange.ts'
 import { openS3 } from '../../../../integrations/object-storage/s3.ts'
 import { systemClock } from '../../../../kit/sys/clock.ts'
-import { silentLog } from '../../../../kit/sys/log.ts'
 import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
 import { ObjectStorage } from '../../../../resources/object-storage/index.ts'
 import { createAccount } from '../../../accounts.ts'
 import { useDatabase } from '../../../database.ts'
+import { startRealObjectStorage } from '../../../real-object-storage.ts'
 import { openCloud, ZONE } from '../../cloud.ts'
 
 const database = useDatabase()
-const HOST = '127.0.0.1'
 /** Of the client's objects, which it writes again and again. */
 const KEYS = 30
 /** Fewer than what leads through a whole phase, and to the end of each step. */
@@ -43,29 +31,8 @@ interface RealStore {
 }
 
 async function startStore(backend: Store['backend']): Promise<RealStore> {
-  const folder = await mkdtemp(join(tmpdir(), 'svccloud-kills-'))
-  const parts = { clock: systemClock, random: systemRandom, log: silentLog }
-  const certificates = await openCertificates({ ...parts, folder, hosts: ['localhost'] })
-  const controlPort = await probePort(HOST, 0)
-  const running = await startObjectStorage({
-    ...parts,
-    folder,
-    certificates,
-    controlPort,
-    host: HOST,
-    port: 0,
-    token: 'token',
-    registry: join(folder, 'registry'),
-    program: (await findEngine()) ?? 'versitygw',
-  })
-  onTestFinished(async () => {
-    await running.stop()
-    await rm(folder, { recursive: true, force: true })
-  })
-  const never = () => ({ signal: new AbortController().signal, cancel: () => {} })
-  const control = openControl({ url: `http://${HOST}:${controlPort}`, token: 'token' }, never)
-  const url = `https://localhost:${running.port}`
-  const { authority } = certificates
+  const { url, authority, control, stop } = await startRealObjectStorage()
+  onTestFinished(stop)
   let written: TenantSettings | undefined
   return {
     url,
