@@ -2,6 +2,7 @@
  *  part of it. */
 import type { StoreExchange, StoreRequest } from '../../kit/s3/exchange.ts'
 import { unescapeXml } from '../../kit/s3/encoded-list.ts'
+import { S3Refusal } from '../../kit/s3/refusal.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { readList, valueOf, type ListedObject } from './s3.ts'
 
@@ -27,17 +28,6 @@ export interface ObjectPage {
   readonly next: string | undefined
 }
 
-/** The store has refused. `code` and `message` are S3's. */
-export class BrowseRefused extends Error {
-  readonly status: number
-  readonly code: string
-  constructor(status: number, code: string, message: string) {
-    super(message)
-    this.status = status
-    this.code = code
-  }
-}
-
 export interface Browser {
   buckets(): Promise<readonly ListedBucket[]>
   createBucket(bucket: string): Promise<void>
@@ -53,7 +43,7 @@ export interface Browser {
 const MESSAGE_CHARACTERS_MAXIMUM = 300
 const RETRIED = ['SlowDown', 'ServiceUnavailable']
 
-/** Everything throws BrowseRefused, and Unavailable when the store does not answer. */
+/** Everything throws S3Refusal, and Unavailable when the store does not answer. */
 export function openBrowser(exchange: StoreExchange): Browser {
   const ask = async (request: StoreRequest): Promise<string> => {
     const { status, text } = await exchange.askWhole(request).catch((error: unknown) => {
@@ -64,7 +54,7 @@ export function openBrowser(exchange: StoreExchange): Browser {
     const message = (valueOf(text, 'Message') ?? '').slice(0, MESSAGE_CHARACTERS_MAXIMUM)
     if (status >= 500 || RETRIED.includes(code))
       throw new Unavailable('the object storage', new Error(`${request.method}: status ${status} ${code}`))
-    throw new BrowseRefused(status, code, message)
+    throw new S3Refusal(status, code, message)
   }
   const send = async (request: StoreRequest): Promise<void> => void (await ask(request))
   return {

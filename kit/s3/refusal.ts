@@ -1,4 +1,4 @@
-/** An error answer to a client of S3, in S3's terms. */
+/** An error answer of a store, in S3's terms. */
 
 /** `status` of HTTP, `code` of S3. */
 export class S3Refusal extends Error {

@@ -4,7 +4,7 @@ import { appendAudit } from '../../../db/audit/index.ts'
 import { requireStanding } from '../../../db/account/index.ts'
 import type { ObjectStorageRow } from '../../../db/object-storage/index.ts'
 import { badField, conflict, nameTaken, notFound, Unavailable } from '../../../domain/problem.ts'
-import { type Browser, BrowseRefused, openBrowser } from '../../../integrations/object-storage/browse.ts'
+import { type Browser, openBrowser } from '../../../integrations/object-storage/browse.ts'
 import type { TenantStores } from '../../../integrations/object-storage/tenant-stores.ts'
 import type { Call, Customer } from '../../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../../kit/http/endpoint.ts'
@@ -246,7 +246,7 @@ const reading = <Result>(work: Promise<Result>, field?: string): Promise<Result>
 const KEY_CODES: readonly string[] = ['InvalidAccessKeyId', 'SignatureDoesNotMatch', 'RequestTimeTooSkewed']
 
 /** By rules that the customer can change, such as a policy of the bucket. */
-const storeRefused = ({ code, message }: BrowseRefused) =>
+const storeRefused = ({ code, message }: S3Refusal) =>
   conflict('state_not_allowed', `The object storage refused: ${message === '' ? code : message}`)
 
 const NOT_EMPTY =
@@ -264,10 +264,10 @@ const changing = (work: Promise<void>, field?: string): Promise<void> =>
 
 const NAME_CODES: readonly string[] = ['BucketAlreadyExists', 'BucketAlreadyOwnedByYou']
 
-async function refusing<Result>(work: Promise<Result>, problemOf: (error: BrowseRefused) => Error): Promise<Result> {
+async function refusing<Result>(work: Promise<Result>, problemOf: (error: S3Refusal) => Error): Promise<Result> {
   try {
     return await work
   } catch (error) {
-    throw error instanceof BrowseRefused ? problemOf(error) : error
+    throw error instanceof S3Refusal ? problemOf(error) : error
   }
 }

@@ -1,10 +1,11 @@
 /** Buckets and objects as people look at them, and signed addresses, with the real engine. */
 import { Agent, request as httpsRequest } from 'node:https'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Browser, BrowseRefused, openBrowser } from '../../../integrations/object-storage/browse.ts'
+import { type Browser, openBrowser } from '../../../integrations/object-storage/browse.ts'
 import { readWhole } from '../../../kit/http/bounded.ts'
 import { openExchange } from '../../../kit/s3/exchange.ts'
 import { presign, type SignedAddress } from '../../../kit/s3/presign.ts'
+import { S3Refusal } from '../../../kit/s3/refusal.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { newTenantSettings, useObjectStorage } from '../../real-object-storage.ts'
 
@@ -156,7 +157,7 @@ test('a bucket with objects stays; an empty one goes; that of another tenant is 
   const codeOf = (work: Promise<unknown>) =>
     work.then(
       () => 'done',
-      (error: unknown) => (error instanceof BrowseRefused ? error.code : String(error)),
+      (error: unknown) => (error instanceof S3Refusal ? error.code : String(error)),
     )
   expect(await codeOf(ada.browser.deleteBucket(ada.bucket))).toBe('BucketNotEmpty')
   expect(await codeOf(bob.browser.requireBucket(ada.bucket))).toBe('AccessDenied')
