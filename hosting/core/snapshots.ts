@@ -2,15 +2,14 @@
  *  is taken again. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { createReadStream, createWriteStream } from 'node:fs'
+import { createReadStream } from 'node:fs'
 import { readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { z } from 'zod'
 import { ControlPlaneSnapshot } from '../../integrations/control-planes/control.ts'
 import { readLines, TooLong } from '../../kit/http/bounded.ts'
-import { syncToDisk, writeDurably } from '../../kit/sys/durable-file.ts'
+import { writeDurably, writeParts } from '../../kit/sys/durable-file.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import { ETCD_QUOTA_BYTES } from './flags.ts'
 import type { Client } from './https-client.ts'
@@ -105,9 +104,8 @@ export async function takeSnapshot({ folder, id, parts, etcdutl }: TakeOptions):
     }
   }
   try {
-    await pipeline(counted, createWriteStream(partial, { mode: 0o600 }))
+    await writeParts(partial, counted())
     await (etcdutl === undefined ? verifySum(partial) : verify(etcdutl, partial))
-    await syncToDisk(partial)
     await rename(partial, file)
   } catch (error) {
     await rm(partial, { force: true })

@@ -9,7 +9,7 @@ import { DamagedObject, openObject, type RepositoryKeys, repositoryKeys, sealObj
 import { openS3Store } from '../../kit/chunks/s3-store.ts'
 import type { SnapshotPlace } from '../../integrations/control-planes/control.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
-import { syncToDisk } from '../../kit/sys/durable-file.ts'
+import { writeParts } from '../../kit/sys/durable-file.ts'
 import type { Random } from '../../kit/sys/random.ts'
 
 const MEBIBYTE = 1024 ** 2
@@ -17,7 +17,6 @@ const PIECE_BYTES = 8 * MEBIBYTE
 /** Encryption adds a few bytes. */
 const OBJECT_BYTES_MAXIMUM = 2 * PIECE_BYTES
 const MANIFEST_BYTES_MAXIMUM = MEBIBYTE
-const OWNER_ONLY = 0o600
 
 const Manifest = z.object({
   id: z.uuid(),
@@ -124,23 +123,22 @@ export const fetchKeys = async (from: SnapshotStore): Promise<Readonly<Record<st
 export async function fetchSnapshot(from: SnapshotStore, id: string, file: string): Promise<void> {
   const { sizeBytes, sha256 } = await readManifest(from, id)
   const partial = `${file}.partial`
-  const target = await open(partial, 'w', OWNER_ONLY)
   const digest = createHash('sha256')
-  try {
+  const pieces = async function* () {
     for (let index = 0; index < pieceCount(sizeBytes); index++) {
       const piece = await read(from, pieceName(id, index), PIECE_BYTES)
       digest.update(piece)
-      await target.appendFile(piece)
+      yield piece
     }
-  } finally {
-    await target.close()
   }
-  if (digest.digest('hex') !== sha256) {
+  try {
+    await writeParts(partial, pieces())
+    if (digest.digest('hex') !== sha256) throw new DamagedObject(id, 'is not what was stored')
+    await rename(partial, file)
+  } catch (error) {
     await rm(partial, { force: true })
-    throw new DamagedObject(id, 'is not what was stored')
+    throw error
   }
-  await syncToDisk(partial)
-  await rename(partial, file)
 }
 
 /** Whether it was stored completely. Throws StoreFailed. */

@@ -2,7 +2,7 @@
  *  account on the machine, from a range of this installation. They can read their keys and write their data, and have
  *  no other rights. Files that this process writes as root are in folders that they cannot write. */
 import { createHash } from 'node:crypto'
-import { constants, createWriteStream } from 'node:fs'
+import { constants } from 'node:fs'
 import {
   chmod,
   chown,
@@ -19,11 +19,10 @@ import {
   stat,
 } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { ETCD_QUOTA_BYTES } from '../core/flags.ts'
 import { TooLong } from '../../kit/http/bounded.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
-import { syncToDisk } from '../../kit/sys/durable-file.ts'
+import { writeParts } from '../../kit/sys/durable-file.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import { isRoot, processId } from '../../kit/sys/process.ts'
 import type { Random } from '../../kit/sys/random.ts'
@@ -132,17 +131,22 @@ export async function takeBack(from: string, to: string): Promise<{ sizeBytes: n
     const partial = `${to}.partial`
     const digest = createHash('sha256')
     let sizeBytes = 0
-    const counted = async function* (parts: AsyncIterable<Buffer>) {
-      for await (const part of parts) {
+    const counted = async function* () {
+      // without an encoding
+      for await (const part of source.createReadStream({ autoClose: false }) as AsyncIterable<Buffer>) {
         sizeBytes += part.length
         if (sizeBytes > TAKEN_BYTES_MAXIMUM) throw new TooLong(TAKEN_BYTES_MAXIMUM)
         digest.update(part)
         yield part
       }
     }
-    await pipeline(source.createReadStream({ autoClose: false }), counted, createWriteStream(partial, { mode: 0o600 }))
-    await syncToDisk(partial)
-    await rename(partial, to)
+    try {
+      await writeParts(partial, counted())
+      await rename(partial, to)
+    } catch (error) {
+      await rm(partial, { force: true })
+      throw error
+    }
     await rm(from, { force: true })
     return { sizeBytes, sha256: digest.digest('hex') }
   } finally {

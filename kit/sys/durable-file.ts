@@ -32,6 +32,19 @@ export async function writeWhole(path: string, content: string | Buffer): Promis
   }
 }
 
+/** Writes the parts to a file, replacing its content, and waits until they are on the disk. Only the owner may read a
+ *  file that is created. On an error of the file system or of the parts, the file is closed and incomplete, and the
+ *  caller removes it. (A stream that opens the file itself may create it after the caller has removed it.) */
+export async function writeParts(path: string, parts: AsyncIterable<Uint8Array>): Promise<void> {
+  const file = await open(path, 'w', OWNER_ONLY)
+  try {
+    await file.writeFile(parts)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
 /** The content of a text file; undefined when it does not exist. Throws any other error of the file system. */
 export const readIfThere = (path: string): Promise<string | undefined> =>
   readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {

@@ -2,12 +2,11 @@
  *  earlier attempt left, and data of generations that are no longer used.
  *  Command line: FILES DATA GENERATION PORT. */
 import { createHash } from 'node:crypto'
-import { createWriteStream } from 'node:fs'
-import { open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { readdir, readFile, rename, rm } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { createServer } from 'node:https'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
+import { writeParts } from '../../../kit/sys/durable-file.ts'
 import { exitProcess, printErrorLine, printLine, processArguments } from '../../../kit/sys/process.ts'
 
 const [files = '', data = '', generation = '', port = ''] = processArguments()
@@ -43,12 +42,14 @@ server.listen(Number(port), () => printLine('ready'))
 async function receive(request: IncomingMessage): Promise<void> {
   if (request.method !== 'PUT') throw new Error('only PUT is taken')
   const [partial, digest] = [`${file}.partial`, createHash('sha256')]
-  request.on('data', (part: Buffer) => digest.update(part))
-  await pipeline(request, createWriteStream(partial, { mode: 0o600 }))
-  const sum = digest.digest('hex')
-  if (sum !== request.headers['x-sha256']) throw new Error('it is not what was sent')
-  const written = await open(partial)
-  await written.sync()
-  await written.close()
+  const digested = async function* () {
+    // without an encoding
+    for await (const part of request as AsyncIterable<Buffer>) {
+      digest.update(part)
+      yield part
+    }
+  }
+  await writeParts(partial, digested())
+  if (digest.digest('hex') !== request.headers['x-sha256']) throw new Error('it is not what was sent')
   await rename(partial, file)
 }

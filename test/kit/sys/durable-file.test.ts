@@ -1,8 +1,9 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { writeDurably } from '../../../kit/sys/durable-file.ts'
+import { writeDurably, writeParts } from '../../../kit/sys/durable-file.ts'
 
 let folder = ''
 beforeEach(async () => {
@@ -29,4 +30,16 @@ it('leaves nothing behind when the file cannot be replaced', async () => {
   await mkdir(join(folder, 'taken', 'inside'), { recursive: true })
   await expect(writeDurably(join(folder, 'taken'), 'new')).rejects.toThrow('EISDIR')
   expect(await readdir(folder)).toEqual(['taken'])
+})
+
+it('writes parts, and a file that failed does not appear after its removal', async () => {
+  const file = join(folder, 'parts')
+  await writeParts(file, Readable.from([Buffer.from('one, '), Buffer.from('two')]))
+  expect(await readFile(file, 'utf8')).toBe('one, two')
+  expect((await stat(file)).mode & 0o777).toBe(0o600)
+  const failing = Readable.from([Buffer.from('three')]).map(() => Promise.reject(new Error('no part')))
+  await expect(writeParts(file, failing)).rejects.toThrow('no part')
+  await rm(file)
+  await expect(writeParts(file, Readable.from([Buffer.from('four')]))).resolves.toBeUndefined()
+  expect(await readFile(file, 'utf8')).toBe('four')
 })
