@@ -1,17 +1,20 @@
 /** Runs the test suite tier by tier, with the tiers of virtual time and those that wait in the background, and sums up.
  *  A tier that cannot run here is skipped, counts as one skipped test and prints why. When it is requested by name it
  *  fails, unless `--skip-unavailable` is given. With `--changed`, files of opt-in tiers whose inputs are the same as
- *  when they were green are left out, except for a third; each counts as one skipped test. The last line is always `N
+ *  when they were green are left out, except for a third, and with `--within SECONDS` those for
+ *  which that time does not suffice; each counts as one skipped test. The last line is always `N
  *  passed, N failed, N skipped`; the exit code is 1 when anything failed. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { answerHelp } from '../kit/sys/help.ts'
+import { systemClock } from '../kit/sys/clock.ts'
 import { printErrorLine, printLine, processArguments, setExitCode, stopSignal } from '../kit/sys/process.ts'
 import { ROOT, succeeds } from './test/program.ts'
 import { stress, STRESS_TIMES } from './test/stress.ts'
 import { add, NOTHING, summary, type Tally } from './test/tally.ts'
-import { beginTier, runNow, section } from './test/tier.ts'
+import { beginTier, plan, type Planned, runNow, section } from './test/tier.ts'
+import { Room } from './test/room.ts'
 import { Unchanged } from './test/unchanged.ts'
 import { TIERS, type Tier, userDescription } from './tiers.ts'
 
@@ -40,6 +43,7 @@ interface PackageScripts {
 }
 
 const CHECK = 'check'
+const monotonic = () => systemClock.monotonicMilliseconds()
 
 export interface Selection {
   /** The tiers requested by name; none means all that are not opt-in. */
@@ -48,6 +52,8 @@ export interface Selection {
   readonly canSkip: boolean
   /** Whether unchanged files of opt-in tiers are left out. */
   readonly onlyChanged: boolean
+  /** With the former: files for which this time does not suffice are left out too. */
+  readonly withinSeconds: number | undefined
 }
 
 /** The files to run of the tiers, and a line for each that is left out. */
@@ -92,8 +98,16 @@ async function runSuite(selection: Selection, stop: AbortSignal): Promise<Tally>
   const endings = hasOthers
     ? run.filter(({ beside }) => beside !== undefined).map((tier) => beginTier(tier, suite, stop))
     : []
-  for (const tier of run.filter(({ beside }) => beside === undefined || !hasOthers))
-    if (!stop.aborted) total = add(total, await runNow(tier, suite))
+  const foreground = run.filter(({ beside }) => beside === undefined || !hasOthers)
+  let waiting: readonly Planned[] = await Promise.all(foreground.map((tier) => plan(tier, suite)))
+  const room = selection.withinSeconds === undefined ? undefined : new Room(selection.withinSeconds, monotonic)
+  while (!stop.aborted) {
+    const [next, ...rest] = room?.fit(waiting) ?? waiting
+    if (next === undefined) break
+    const work = () => runNow(next, suite)
+    total = add(total, await (room?.measure(next, work) ?? work()))
+    waiting = rest
+  }
   for (const ending of endings) if (!stop.aborted) total = add(total, await ending())
   printLine('')
   for (const line of suite.lines) printLine(line)
@@ -110,8 +124,8 @@ export interface Stress {
   readonly times: number
 }
 
-/** Reads `--only a,b`, which can be given more than once, `--skip-unavailable` and `--changed`, or `--stress FILE` with
- *  `--times N`; undefined for an invalid command line. */
+/** Reads `--only a,b`, which can be given more than once, `--skip-unavailable`, `--changed` and `--within SECONDS`, or
+ *  `--stress FILE` with `--times N`; undefined for an invalid command line. */
 export function parseCommand(flags: readonly string[]): Selection | Stress | undefined {
   try {
     const { values } = parseArgs({
@@ -120,6 +134,7 @@ export function parseCommand(flags: readonly string[]): Selection | Stress | und
         only: { type: 'string', multiple: true, default: [] },
         'skip-unavailable': { type: 'boolean', default: false },
         changed: { type: 'boolean', default: false },
+        within: { type: 'string' },
         stress: { type: 'string' },
         times: { type: 'string' },
       },
@@ -130,14 +145,16 @@ export function parseCommand(flags: readonly string[]): Selection | Stress | und
     }
     if (values.times !== undefined) return undefined
     const only = values.only.flatMap((names) => names.split(','))
-    const selection = { only, canSkip: values['skip-unavailable'], onlyChanged: values.changed }
+    const withinSeconds = values.within === undefined ? undefined : Number(values.within)
+    if (withinSeconds !== undefined && !(values.changed && withinSeconds > 0)) return undefined
+    const selection = { only, canSkip: values['skip-unavailable'], onlyChanged: values.changed, withinSeconds }
     return only.every((name) => NAMES.includes(name)) ? selection : undefined
   } catch {
     return undefined // an unknown flag, or one without its value
   }
 }
 
-const USAGE = `usage: npm test -- [--only ${NAMES.join('|')}]... [--skip-unavailable] [--changed]
+const USAGE = `usage: npm test -- [--only ${NAMES.join('|')}]... [--skip-unavailable] [--changed [--within SECONDS]]
        npm test -- --stress FILE [--times N]`
 
 if (import.meta.main) {

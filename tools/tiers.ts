@@ -371,7 +371,7 @@ const special: readonly Tier[] = [
     setup: 'test/portal/browser/setup.ts',
     workersMaximum: 2,
     testTimeoutMilliseconds: 120_000,
-    deadlineMinutes: 12,
+    deadlineMinutes: 20,
     isIsolated: false,
     isOptIn: true,
     missing: browserMissing,

@@ -15,7 +15,9 @@ const report = (counts: Partial<Report>): Report => ({
   testResults: [],
   ...counts,
 })
+const TIMES = { startTime: 1000, endTime: 3000 }
 const failedFile = (...tests: string[]) => ({
+  ...TIMES,
   name: 'a',
   status: 'failed',
   assertionResults: tests.map((status) => ({ status })),
@@ -38,7 +40,7 @@ it.each([
   ['an error outside every test', report({ numPassedTests: 3 }), false, '3 passed, 1 failed, 0 skipped'],
   [
     'a file without tests',
-    report({ numPassedTests: 3, testResults: [{ name: 'a', status: 'passed', assertionResults: [] }] }),
+    report({ numPassedTests: 3, testResults: [{ ...TIMES, name: 'a', status: 'passed', assertionResults: [] }] }),
     true,
     '3 passed, 1 failed, 0 skipped',
   ],
@@ -89,15 +91,19 @@ it.each([
   expect(summary(chosen.tally)).toBe(sum)
 })
 
-const ALL = { only: [], canSkip: false, onlyChanged: false }
+const ALL = { only: [], canSkip: false, onlyChanged: false, withinSeconds: undefined }
 
 it.each([
   [[], ALL],
   [['--only', 'unit'], { ...ALL, only: ['unit'] }],
   [
     ['--only=unit,database', '--only', 'cluster', '--skip-unavailable', '--changed'],
-    { only: ['unit', 'database', 'cluster'], canSkip: true, onlyChanged: true },
+    { ...ALL, only: ['unit', 'database', 'cluster'], canSkip: true, onlyChanged: true },
   ],
+  [['--changed', '--within', '900'], { ...ALL, onlyChanged: true, withinSeconds: 900 }],
+  [['--changed', '--within', 'soon'], undefined],
+  [['--changed', '--within', '0'], undefined],
+  [['--within', '900'], undefined],
   [['--stress', 'test/a.test.ts'], { file: 'test/a.test.ts', times: 20 }],
   [['--stress', 'test/a.test.ts', '--times', '3'], { file: 'test/a.test.ts', times: 3 }],
   [['--stress', 'test/a.test.ts', '--times', 'often'], undefined],
@@ -121,6 +127,7 @@ it.each([
   ['nothing when all passed', ['0'], ['passed'], []],
 ])('tries again %s', (_what, open, statuses, expected) => {
   const testResults = statuses.map((status, index) => ({
+    ...TIMES,
     name: join(ROOT, `${index}`),
     status,
     assertionResults: [{ status }],

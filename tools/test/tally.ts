@@ -16,6 +16,9 @@ export interface Report {
     /** The path of the file. */
     readonly name: string
     readonly status: string
+    /** Moments in milliseconds. */
+    readonly startTime: number
+    readonly endTime: number
     readonly assertionResults: readonly { readonly status: string }[]
   }[]
 }

@@ -8,6 +8,7 @@ import type { Tier } from '../tiers.ts'
 import { causesOf, openCauses } from './open-causes.ts'
 import { type Background, inModules, ROOT, succeeds } from './program.ts'
 import { add, NOTHING, type Report, tallyReport, summary, type Tally, tallyOf } from './tally.ts'
+import type { Choice } from './record.ts'
 import type { Unchanged } from './unchanged.ts'
 
 /** The state of a run of several tiers. */
@@ -57,10 +58,20 @@ export async function runFiles(
   }
 }
 
+/** A tier, and which of its files run; undefined for all. */
+export interface Planned {
+  readonly tier: Tier
+  readonly choices: readonly Choice[] | undefined
+}
+
+export const plan = async (tier: Tier, { unchanged, onlyChanged }: Suite): Promise<Planned> => ({
+  tier,
+  choices: onlyChanged && tier.isOptIn ? await unchanged?.choose(tier) : undefined,
+})
+
 /** The files to run, if not all, and the other ones as skipped: they have no results. */
-async function chooseFiles(tier: Tier, { lines, unchanged, onlyChanged }: Suite): Promise<ChosenFiles> {
-  if (!onlyChanged || !tier.isOptIn || unchanged === undefined) return { files: undefined, tally: NOTHING }
-  const choices = await unchanged.choose(tier)
+function filesToRun({ choices }: Planned, { lines }: Suite): ChosenFiles {
+  if (choices === undefined) return { files: undefined, tally: NOTHING }
   for (const { file, isRun, reason } of choices) {
     if (isRun) printLine(`file ${file} runs: ${reason}`)
     else lines.push(`file ${file} did not run: ${reason}`)
@@ -77,8 +88,9 @@ interface ChosenFiles {
 
 /** Runs a tier. A file that fails has failed, even if it would succeed alone. Only files on the list of open causes are
  *  retried once and get a line in the summary. */
-async function runTier(tier: Tier, suite: Suite, background?: Background): Promise<Tally> {
-  const { files = [], tally } = await chooseFiles(tier, suite)
+async function runTier(planned: Planned, suite: Suite, background?: Background): Promise<Tally> {
+  const { tier } = planned
+  const { files = [], tally } = filesToRun(planned, suite)
   if (tally.skipped > 0 && files.length === 0) return tally
   const note = tier.isOptIn ? await suite.unchanged?.watch(tier) : undefined
   const { report, isExitClean } = await runFiles(tier, files, tier.workersMaximum, background)
@@ -105,7 +117,8 @@ export async function section(name: string, work: () => Promise<Tally>): Promise
 }
 
 /** Runs the tier now. */
-export const runNow = (tier: Tier, suite: Suite): Promise<Tally> => section(tier.name, () => runTier(tier, suite))
+export const runNow = (planned: Planned, suite: Suite): Promise<Tally> =>
+  section(planned.tier.name, () => runTier(planned, suite))
 
 /** Starts the tier in the background. The returned function waits for its end, then prints its output. */
 export function beginTier(tier: Tier, suite: Suite, stop: AbortSignal): () => Promise<Tally> {
@@ -114,7 +127,7 @@ export function beginTier(tier: Tier, suite: Suite, stop: AbortSignal): () => Pr
     const folder = await mkdtemp(join(tmpdir(), 'svccloud-test-'))
     try {
       const outputFile = join(folder, 'output')
-      const tally = await runTier(tier, suite, { isIdle: tier.beside === 'idle', outputFile, stop })
+      const tally = await runTier(await plan(tier, suite), suite, { isIdle: tier.beside === 'idle', outputFile, stop })
       const seconds = Math.round((systemClock.monotonicMilliseconds() - startedAt) / 1000)
       return { tally, seconds, output: await readFile(outputFile, 'utf8').catch(() => '') }
     } finally {

@@ -89,6 +89,9 @@ const hashOf = (text: string): string => createHash('sha256').update(text).diges
 const isGreen = ({ status, assertionResults }: Report['testResults'][number]): boolean =>
   status === 'passed' && assertionResults.length > 0 && assertionResults.every((test) => test.status === 'passed')
 
+const secondsOf = ({ startTime, endTime }: Report['testResults'][number]): number =>
+  Math.max(1, Math.round((endTime - startTime) / 1000))
+
 function readRecord(): Record {
   const path = join(ROOT, RECORD_FILE)
   return parseRecord(existsSync(path) ? readFileSync(path, 'utf8') : '')
@@ -125,7 +128,9 @@ export class Unchanged {
       const shown = report.testResults.flatMap((result): readonly Shown[] => {
         const file = relative(ROOT, result.name)
         const digest = before.get(file)
-        return digest === undefined || digest !== after.get(file) ? [] : [{ file, digest, isGreen: isGreen(result) }]
+        return digest === undefined || digest !== after.get(file)
+          ? []
+          : [{ file, digest, isGreen: isGreen(result), seconds: secondsOf(result) }]
       })
       const { files } = openTree(ROOT)
       // Read and written at once: background tiers end at any time.

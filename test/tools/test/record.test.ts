@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { choose, formatRecord, PARTS, parseRecord, type Record, updated } from '../../../tools/test/record.ts'
 
 const RECORD: Record = new Map([
-  ['test/a.test.ts', [{ digest: 'a1', commit: 'c1' }]],
+  ['test/a.test.ts', [{ digest: 'a1', commit: 'c1', seconds: 12 }]],
   [
     'test/b.test.ts',
     [
@@ -16,7 +16,7 @@ const FILES = new Set(['test/a.test.ts', 'test/b.test.ts', 'test/c.test.ts'])
 it('is written and read, a line for each file and digest in a fixed order', () => {
   const text = formatRecord(RECORD)
   expect(text.split('\n').slice(1)).toEqual([
-    'test/a.test.ts a1 c1',
+    'test/a.test.ts a1 c1 12',
     'test/b.test.ts b1 c1',
     'test/b.test.ts b2 c2',
     '',
@@ -31,16 +31,20 @@ it('takes no line for one that is none', () =>
   ))
 
 it.each([
-  ['notes a green file', { file: 'test/c.test.ts', digest: 'd', isGreen: true }, ['test/c.test.ts', ['d']]],
-  ['keeps nothing older of it', { file: 'test/b.test.ts', digest: 'b3', isGreen: true }, ['test/b.test.ts', ['b3']]],
+  ['notes a green file', { file: 'test/c.test.ts', digest: 'd', isGreen: true, seconds: 7 }, ['test/c.test.ts', ['d']]],
+  [
+    'keeps nothing older of it',
+    { file: 'test/b.test.ts', digest: 'b3', isGreen: true, seconds: 7 },
+    ['test/b.test.ts', ['b3']],
+  ],
   [
     'forgets a red file that was green',
-    { file: 'test/a.test.ts', digest: 'a1', isGreen: false },
+    { file: 'test/a.test.ts', digest: 'a1', isGreen: false, seconds: 7 },
     ['test/a.test.ts', undefined],
   ],
   [
     'keeps what was green with others',
-    { file: 'test/b.test.ts', digest: 'b2', isGreen: false },
+    { file: 'test/b.test.ts', digest: 'b2', isGreen: false, seconds: 7 },
     ['test/b.test.ts', ['b1']],
   ],
 ])('%s', (_what, shown, [file, digests]) => {
@@ -62,7 +66,9 @@ it.each([
   ['no file that another branch saw green', given('test/b.test.ts', 'b1'), false, /green at c1$/],
   ['a file with the same of this third', given('test/a.test.ts', 'a1', '00000003'), true, /of the third that runs/],
 ])('runs %s, and says why', (_what, file, isRun, reason) =>
-  expect(choose([file], RECORD, COMMIT)).toEqual([{ file: file.file, isRun, reason: expect.stringMatching(reason) }]),
+  expect(choose([file], RECORD, COMMIT)).toEqual([
+    expect.objectContaining({ file: file.file, isRun, reason: expect.stringMatching(reason) }),
+  ]),
 )
 
 it('runs every file once by commits of all thirds', () => {
@@ -78,4 +84,28 @@ it('runs every file once by commits of all thirds', () => {
   )
   expect(runs.flat().toSorted()).toEqual(files.map(({ file }) => file).toSorted())
   for (const run of runs) expect(run.length).toBe(10)
+})
+
+it('knows how long a file took, also with other inputs, and takes the changed ones first', () => {
+  const files = [
+    given('test/a.test.ts', 'a1', '00000003'),
+    given('test/a.test.ts', 'a2'),
+    given('test/b.test.ts', 'b3'),
+  ]
+  const choices = choose(files, RECORD, COMMIT)
+  expect(choices.map(({ seconds }) => seconds)).toEqual([12, 12, undefined])
+  const order = choices.toSorted((a, b) => a.turn.localeCompare(b.turn))
+  expect(order.at(-1)?.file).toBe('test/a.test.ts')
+  expect(order.at(-1)?.reason).toMatch('are as they were')
+})
+
+it('gives files another order with another commit', () => {
+  const files = Array.from({ length: 9 }, (_, index) => given(`test/${index}.test.ts`, 'd', `0000000${index}`))
+  const orders = ['c1', 'c2', 'c3'].map((commit) =>
+    choose(files, new Map(), commit)
+      .toSorted((a, b) => a.turn.localeCompare(b.turn))
+      .map(({ file }) => file)
+      .join(' '),
+  )
+  expect(new Set(orders).size).toBe(3)
 })
