@@ -1,27 +1,23 @@
 /** What an operator on call does: nodes that are closed, emptied and lost, resources that are stuck, and what waits.
  *  The nodes are those of a zone that no other file uses. */
 import type { Page } from 'playwright-core'
-import { afterEach, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { faultsInEveryView } from './kit/access.ts'
-import { open, usePortal } from './kit/browser.ts'
+import { confirm, open, usePortal } from './kit/browser.ts'
 import { keyboardOf } from './kit/keyboard.ts'
 import type { Person } from './kit/person.ts'
 import { pressPower } from './kit/platform.ts'
-import { newStaff, type StaffMember, type StaffParts } from './kit/staff.ts'
+import { newStaff, partsOf, type StaffMember } from './kit/staff.ts'
 
 const portal = usePortal('operator_url')
 const ZONE = 'eu-1c'
 const [FIRST, SECOND] = [`${ZONE}-1`, `${ZONE}-2`] as const
 
-const parts = (): StaffParts => {
-  const data = inject('portalData')
-  if (data === undefined) throw new Error('the tier has no product')
-  return { endpoints: portal.endpoints, data }
-}
+const parts = partsOf(portal)
 
 let operator: StaffMember
 beforeAll(async () => {
-  operator = await newStaff(parts(), 'operations')
+  operator = await newStaff(parts, 'operations')
 })
 /** Nodes are as they were before. */
 afterEach(async () => {
@@ -52,7 +48,7 @@ async function change(node: string, action: 'cordon' | 'uncordon'): Promise<void
 }
 
 async function powerOn(node: string): Promise<void> {
-  await pressPower(parts(), node, 'On')
+  await pressPower(parts, node, 'On')
   await expect.poll(() => stateOf(node)).toBe('ready')
 }
 
@@ -80,8 +76,6 @@ async function serversOn(node: string, person: Person, hostnames: readonly strin
 }
 
 const state = (page: Page, word: string) => page.getByRole('main').getByText(word, { exact: true }).first()
-const confirm = (page: Page, name: string) =>
-  page.getByRole('dialog').or(page.getByRole('alertdialog')).getByRole('button', { name, exact: true }).click()
 const choose = async (page: Page, action: string): Promise<void> => {
   await page.getByRole('button', { name: 'More actions' }).click()
   await page.getByRole('menuitem', { name: action, exact: true }).click()

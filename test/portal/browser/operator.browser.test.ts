@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { beforeAll, describe, expect, inject, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { BUILT } from '../../../portal/build/stamp.ts'
 import type { OperationRule } from '../../../portal/api/operations.ts'
 import customerOperations from '../../../portal/generated/operations.json' with { type: 'json' }
@@ -10,21 +10,17 @@ import operatorOperations from '../../../portal/generated/operator-operations.js
 import { accessFaults, overflow } from './kit/access.ts'
 import { open, usePortal, WIDTHS } from './kit/browser.ts'
 import { newAddress, type Visitor } from './kit/person.ts'
-import { newStaff, type StaffMember, type StaffParts } from './kit/staff.ts'
+import { newStaff, partsOf, type StaffMember } from './kit/staff.ts'
 
 const portal = usePortal('operator_url')
 const { api_url: customerUrl } = portal.endpoints
 
-const parts = (): StaffParts => {
-  const data = inject('portalData')
-  if (data === undefined) throw new Error('the tier has no product')
-  return { endpoints: portal.endpoints, data }
-}
+const parts = partsOf(portal)
 
 /** One member for the tests that change things. */
 let operator: StaffMember
 beforeAll(async () => {
-  operator = await newStaff(parts(), 'operations')
+  operator = await newStaff(parts, 'operations')
 })
 
 /** The zone in which no other file makes servers. */
@@ -52,7 +48,7 @@ describe('staff', () => {
     await page.goto('/nodes')
     await page.getByRole('heading', { level: 1, name: 'Operations' }).waitFor()
     for (const path of readsOf(operatorOperations)) expect(await statusOf(portal.url + path, person), path).toBe(401)
-    const staff = await newStaff(parts(), 'operations')
+    const staff = await newStaff(parts, 'operations')
     for (const path of readsOf(customerOperations)) expect(await statusOf(customerUrl + path, staff), path).toBe(401)
     // the same requests with the right session
     expect(await statusOf(`${portal.url}/v1/operator/nodes`, staff)).toBe(200)
@@ -82,7 +78,7 @@ describe('staff', () => {
   })
 
   it('see what their role may read, and no button of another role', async () => {
-    const support = await newStaff(parts(), 'support')
+    const support = await newStaff(parts, 'support')
     const page = await portal.page({ as: support, allows: [/status of 403 .*\/v1\/admin\/coupons/] })
     await open(page, '/nodes')
     const navigation = page.getByRole('navigation', { name: 'Main navigation' })
@@ -164,7 +160,7 @@ async function everyPage(
   for (const [role, paths] of roles) {
     // zones without shared storage have no policy
     const allows = role === 'operations' ? [/status of 409 .*\/storage-policy$/] : []
-    const page = await portal.page({ ...options, allows, as: await newStaff(parts(), role) })
+    const page = await portal.page({ ...options, allows, as: await newStaff(parts, role) })
     for (const path of paths) {
       await open(page, path)
       await look(page, path)

@@ -2,28 +2,24 @@
  *  consent, raise quotas, and give out networks of addresses. Each is refused what the rules refuse. */
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
-import { beforeAll, describe, expect, inject, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { faultsInEveryView } from './kit/access.ts'
-import { open, usePortal } from './kit/browser.ts'
+import { confirm, dialogOf, open, usePortal } from './kit/browser.ts'
 import { keyboardOf } from './kit/keyboard.ts'
 import type { Person } from './kit/person.ts'
-import { newStaff, type StaffMember, type StaffParts } from './kit/staff.ts'
+import { newStaff, partsOf, type StaffMember } from './kit/staff.ts'
 
 const portal = usePortal('operator_url')
 
-const parts = (): StaffParts => {
-  const data = inject('portalData')
-  if (data === undefined) throw new Error('the tier has no product')
-  return { endpoints: portal.endpoints, data }
-}
+const parts = partsOf(portal)
 
 let operations: StaffMember
 let finance: StaffMember
 let support: StaffMember
 beforeAll(async () => {
-  operations = await newStaff(parts(), 'operations')
-  finance = await newStaff(parts(), 'finance')
-  support = await newStaff(parts(), 'support')
+  operations = await newStaff(parts, 'operations')
+  finance = await newStaff(parts, 'finance')
+  support = await newStaff(parts, 'support')
 })
 
 /** As staff see it. */
@@ -44,9 +40,6 @@ async function find(page: Page, person: Person): Promise<void> {
   await page.getByRole('heading', { level: 1, name }).waitFor()
 }
 
-const confirm = (page: Page, name: string) =>
-  page.getByRole('dialog').or(page.getByRole('alertdialog')).getByRole('button', { name, exact: true }).click()
-
 describe('an account', () => {
   it('is found, suspended by its name with a reason, and goes on after that is lifted', async () => {
     const person = await portal.signUp()
@@ -56,7 +49,7 @@ describe('an account', () => {
     await page.getByRole('main').getByText('in good standing').first().waitFor()
     await page.getByRole('button', { name: 'More actions' }).click()
     await page.getByRole('menuitem', { name: 'Suspend' }).click()
-    const dialog = page.getByRole('dialog').or(page.getByRole('alertdialog'))
+    const dialog = dialogOf(page)
     await dialog.getByText('What runs keeps running').waitFor()
     expect(await faultsInEveryView(page)).toEqual([])
     await dialog.getByLabel('Reason').fill('It sends spam.')

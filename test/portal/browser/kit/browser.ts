@@ -1,7 +1,7 @@
 /** Pages of the tier's Chromium at the tier's product. Each test has a context for itself: cookies, storage and tabs. A
  *  test fails when its pages violate their policy, request anything from another origin, or report an error that the
  *  test did not name. */
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, inject, onTestFinished } from 'vitest'
 import type { Endpoints } from '../../../../embedded/cloud.ts'
 import { environment } from '../../../../kit/sys/process.ts'
@@ -109,6 +109,11 @@ export async function open(page: Page, path: string): Promise<void> {
   await page.getByRole('heading', { level: 1 }).waitFor()
   await expect.poll(() => page.getByRole('main').locator('[aria-busy="true"]').count()).toBe(0)
 }
+
+export const dialogOf = (page: Page): Locator => page.getByRole('dialog').or(page.getByRole('alertdialog'))
+/** Presses the button of the dialog. */
+export const confirm = (page: Page, name: string): Promise<void> =>
+  dialogOf(page).getByRole('button', { name, exact: true }).click()
 
 /** Collects what a person would not see: errors, violations, requests to other origins. */
 function watch(context: BrowserContext, origins: readonly string[]): readonly string[] {

@@ -2,6 +2,7 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { accessFaults } from './access.ts'
+import { dialogOf } from './browser.ts'
 
 /** Of a page or a dialog. */
 const STOPS_MAXIMUM = 150
@@ -33,7 +34,7 @@ export interface Keyboard {
 export function keyboardOf(page: Page): Keyboard {
   /** Dialogs keep the focus: what is behind them is not reached. */
   const within = async (): Promise<Page | Locator> => {
-    const dialog = page.getByRole('dialog').or(page.getByRole('alertdialog'))
+    const dialog = dialogOf(page)
     return (await dialog.count()) > 0 ? dialog.last() : page
   }
   const reach = async (target: Locator): Promise<void> => {
@@ -56,7 +57,7 @@ export function keyboardOf(page: Page): Keyboard {
     },
     async answer(name) {
       const button = page.getByRole('button', { name, exact: true })
-      const dialog = page.getByRole('dialog').or(page.getByRole('alertdialog')).filter({ has: button })
+      const dialog = dialogOf(page).filter({ has: button })
       await reach(dialog.getByRole('button', { name, exact: true }))
       await page.keyboard.press('Enter')
       await dialog.waitFor({ state: 'detached' })

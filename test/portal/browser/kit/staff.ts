@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { generate } from 'otplib'
+import { inject } from 'vitest'
 import { makeStaff } from '../../../../apiserver/staff/create.ts'
 import { type Database, openDatabase } from '../../../../db/kit/open.ts'
 import type { StaffRole } from '../../../../domain/permissions.ts'
@@ -25,6 +26,13 @@ export interface StaffParts {
   readonly endpoints: Endpoints
   /** Folder of the product. */
   readonly data: string
+}
+
+/** Of the tier's product. */
+export function partsOf({ endpoints }: Pick<StaffParts, 'endpoints'>): StaffParts {
+  const data = inject('portalData')
+  if (data === undefined) throw new Error('the tier has no product')
+  return { endpoints, data }
 }
 
 /** Creates a member of the staff as `npm run staff` does, who signs in with password and second factor. */

@@ -2,6 +2,7 @@
  *  address typed, and as commands. They are done one after the other in one account. */
 import type { Locator, Page } from 'playwright-core'
 import { PUBLIC_KEY } from '../../../e2e/customer.ts'
+import { dialogOf } from './browser.ts'
 
 /** What a person does with the page. Each step waits for what it needs. */
 interface Hands {
@@ -53,7 +54,7 @@ const WEB_RULES = [{ ...acceptPort(22), remote_cidrs: ['203.0.113.7'] }, acceptP
 const ZONE = 'eu-1b'
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
-const inDialog = (page: Page) => page.getByRole('dialog').or(page.getByRole('alertdialog')).last()
+const inDialog = (page: Page) => dialogOf(page).last()
 const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name, exact: true }).waitFor()
 const goTo = ({ page, click }: Hands, name: string) =>
   click(page.getByRole('navigation', { name: 'Main navigation' }).getByRole('link', { name, exact: true }))
