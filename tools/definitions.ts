@@ -69,6 +69,8 @@ function attributesOf({ view, routes, changes, fields = {}, facts }: ManagedNoun
         mode,
         ...defined({ default: left, creates, shows }),
         ...(set.has(name) ? {} : { replaces: true }),
+        // the creation does not take it: a change sets it afterwards
+        ...(asked === undefined && creates === undefined ? { later: true } : {}),
         ...rest,
         schema: schema === undefined ? {} : schemaOf(schema, asked === undefined ? 'output' : 'input'),
       },
@@ -80,6 +82,14 @@ function attributesOf({ view, routes, changes, fields = {}, facts }: ManagedNoun
   ])
   return Object.fromEntries([...wished, ...known])
 }
+
+/** Moments that are values or lists of values. A program that shows an operation reads it where operations are. */
+const momentsOf = ({ view, moments }: ManagedNoun): Readonly<Record<string, object>> =>
+  Object.fromEntries(
+    moments
+      .map((name) => [name, schemaOf(shapeOf(view)[name] ?? z.unknown(), 'output')] as const)
+      .filter(([, schema]) => !JSON.stringify(schema).includes('"properties"')),
+  )
 
 /** Text of the file of definitions. */
 export function definitionsText(nouns: readonly ManagedNoun[]): string {
@@ -99,7 +109,7 @@ export function definitionsText(nouns: readonly ManagedNoun[]): string {
       },
       changes: noun.changes.map(changeOf),
       attributes: attributesOf(noun),
-      moments: noun.moments,
+      moments: momentsOf(noun),
     }
   })
   return `${JSON.stringify({ format: DEFINITIONS_FORMAT, nouns: definitions }, null, 2)}\n`
