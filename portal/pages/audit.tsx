@@ -17,6 +17,7 @@ import { saveFile } from '../ui/save-file.ts'
 import { type Look, State } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import { Unread } from '../ui/unread.tsx'
+import { LoadMore } from './more.tsx'
 import { useSubmission } from './submission.ts'
 
 const LOOKS: Readonly<Record<AuditEntry['outcome'], Look>> = { success: 'good', denied: 'bad', failed: 'bad' }
@@ -42,13 +43,9 @@ export function AuditPage(): ReactNode {
           />
         </div>
       </Toolbar>
-      {list.error instanceof Refusal ? <ProblemView refusal={list.error} /> : null}
+      {list.error instanceof Refusal && !list.isFetchNextPageError ? <ProblemView refusal={list.error} /> : null}
       {list.isPending ? <Loading /> : <Entries entries={shown} />}
-      {list.hasNextPage ? (
-        <div>
-          <Button onPress={() => void list.fetchNextPage()}>{t().list.loadMore}</Button>
-        </div>
-      ) : null}
+      {list.hasNextPage ? <LoadMore list={list} operation="list_audit_entries" /> : null}
     </Page>
   )
 }

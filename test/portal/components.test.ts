@@ -5,7 +5,7 @@ import { runHook } from './hooks.ts'
 import type { RouterHistory } from '@tanstack/react-router'
 import { createElement, type ReactElement, useState } from 'react'
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { cache } from '../../portal/api/cache.ts'
+import { cache, keyOf } from '../../portal/api/cache.ts'
 import type { OperationId } from '../../portal/api/operations.ts'
 import { openPortal } from '../../portal/api/portal.ts'
 import { Refusal } from '../../portal/api/refusal.ts'
@@ -13,6 +13,7 @@ import { customerPortal } from '../../portal/customer.ts'
 import { operatorPortal } from '../../portal/operator/portal.ts'
 import { loadOperatorTexts } from '../../portal/operator/texts/index.ts'
 import { loadTexts } from '../../portal/texts/index.ts'
+import { loadSettingsTexts } from '../../portal/texts/settings.ts'
 import { loadStorageTexts } from '../../portal/texts/object-storage.ts'
 import type { ConfirmProps } from '../../portal/ui/dialog.tsx'
 
@@ -27,6 +28,7 @@ beforeAll(async () => {
 beforeEach(() => cache.clear())
 
 const nothing = (): void => undefined
+const WEBHOOK = { item: { id: 'w' } as never }
 const refusal = (headers: Readonly<Record<string, string>> = {}): Refusal =>
   new Refusal('list_servers', answer(503, {}, headers), { title: 'Unavailable', detail: 'Not now.' })
 
@@ -236,6 +238,53 @@ describe('the next page of a list', () => {
     expect(atEndOf(list)).toBeUndefined()
     expect(htmlOf(createElement(LoadMore, { list, operation: 'list_servers' }))).toMatch(/Not now\..*Load more/)
     expect(atEndOf(paged({ hasNextPage: false }).list)).toBeUndefined()
+  })
+
+  const AT = '2026-01-01T00:00:00Z'
+  const delivery = { id: 'd', event_type: 'x', state: 'failed', attempts: 1, created_at: AT, next_attempt_at: null }
+  const billed = { name: 'web', resource_id: 's', resource_type: 'server', plan: '', date: '2026-01-01', hours: 1 }
+  const entry = { id: 'e', outcome: 'success', actor_email: 'a', resource_type: 'server', resource_id: 'x', at: AT }
+  it.each<[string, OperationId, object, object, () => Promise<ReactElement>]>([
+    [
+      'the deliveries of a webhook',
+      'list_webhook_deliveries',
+      { path: { id: 'w' } },
+      delivery,
+      async () => createElement((await import('../../portal/nouns/webhook/deliveries.tsx')).Deliveries, WEBHOOK),
+    ],
+    [
+      'the log of what was billed',
+      'list_billing_log',
+      {},
+      billed,
+      async () => createElement((await import('../../portal/pages/settings/payments.tsx')).Log),
+    ],
+    [
+      'rows of settings',
+      'list_credits',
+      {},
+      { id: 'c', label: 'web', state: 'active', expires_at: null },
+      async () => createElement((await import('../../portal/pages/settings/payments.tsx')).Credits),
+    ],
+    [
+      'the audit log',
+      'list_audit_entries',
+      {},
+      entry,
+      async () => createElement((await import('../../portal/pages/audit.tsx')).AuditPage),
+    ],
+  ])('of %s is asked for again beside what was read', async (_what, operation, input, item, load) => {
+    await loadSettingsTexts()
+    const query = cache.getQueryCache().build(cache, { queryKey: keyOf(operation, input) })
+    query.setState({
+      data: { pages: [{ items: [item], next_cursor: 'next' }], pageParams: [''] },
+      status: 'error',
+      error: refusal(),
+      fetchMeta: { fetchMore: { direction: 'forward' } },
+    })
+    const html = htmlOf(await load())
+    expect(html).toMatch(/<td[^]*Not now\.[^]*Load more/)
+    expect(html.match(/Not now\./g)).toHaveLength(1)
   })
 })
 

@@ -5,17 +5,19 @@ import type { Webhook, WebhookDelivery } from '../../../client/schema.ts'
 import { printable } from '../../../domain/printable.ts'
 import { itemsOf, keyOf, readAgain } from '../../api/cache.ts'
 import { call } from '../../api/client.ts'
-import { asRefusal, Refusal } from '../../api/refusal.ts'
+import { asRefusal, type Refusal } from '../../api/refusal.ts'
 import { useMay } from '../../api/session.ts'
+import { LoadMore } from '../../pages/more.tsx'
 import { uuid } from '../../system.ts'
 import { number } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
-import { Between, Loading, Panel, Soft, Stack } from '../../ui/layout.tsx'
+import { Between, Panel, Soft, Stack } from '../../ui/layout.tsx'
 import { ProblemView } from '../../ui/problem.tsx'
 import { type Look, State } from '../../ui/state.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
+import { Unread } from '../../ui/unread.tsx'
 import { Time } from '../value.tsx'
 
 const PAGE_ITEMS = 100
@@ -25,8 +27,12 @@ export function Deliveries({ item }: { readonly item: Webhook }): ReactNode {
   const list = useDeliveries(item.id)
   const { refusal, resend } = useResend(item.id)
   const texts = t().webhook
-  if (list.error instanceof Refusal) return <ProblemView refusal={list.error} retry={() => void list.refetch()} />
-  if (list.isPending) return <Loading />
+  if (list.data === undefined)
+    return (
+      <Panel>
+        <Unread error={list.error} retry={() => void list.refetch()} />
+      </Panel>
+    )
   const items = itemsOf(list.data)
   return (
     <Stack>
@@ -54,13 +60,7 @@ export function Deliveries({ item }: { readonly item: Webhook }): ReactNode {
               cell: (delivery) => <Resend delivery={delivery} resend={resend} />,
             },
           ]}
-          foot={
-            list.hasNextPage ? (
-              <Button kind="quiet" onPress={() => void list.fetchNextPage()}>
-                {t().list.loadMore}
-              </Button>
-            ) : undefined
-          }
+          foot={list.hasNextPage ? <LoadMore list={list} operation="list_webhook_deliveries" /> : undefined}
         />
       )}
     </Stack>

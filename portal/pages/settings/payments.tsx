@@ -10,10 +10,11 @@ import { t } from '../../texts/index.ts'
 import { settingsTexts } from '../../texts/settings.ts'
 import { typeText } from '../../texts/service.ts'
 import { Button } from '../../ui/button.tsx'
-import { Panel, Row, Soft, Stack } from '../../ui/layout.tsx'
+import { Panel, Soft, Stack } from '../../ui/layout.tsx'
 import { Tag } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Unread } from '../../ui/unread.tsx'
+import { LoadMore } from '../more.tsx'
 import { Rows } from './rows.tsx'
 
 export const Credits = (): ReactNode => (
@@ -183,15 +184,7 @@ export function Log(): ReactNode {
             isEnd: true,
           },
         ]}
-        foot={
-          list.hasNextPage ? (
-            <Row>
-              <Button kind="quiet" onPress={() => void list.fetchNextPage()}>
-                {t().list.loadMore}
-              </Button>
-            </Row>
-          ) : undefined
-        }
+        foot={list.hasNextPage ? <LoadMore list={list} operation="list_billing_log" /> : undefined}
       />
     </Stack>
   )

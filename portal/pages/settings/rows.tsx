@@ -10,6 +10,7 @@ import { type Column, Table } from '../../ui/table.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { Button } from '../../ui/button.tsx'
 import { t } from '../../texts/index.ts'
+import { LoadMore } from '../more.tsx'
 
 interface RowsProps<List extends ListId> {
   readonly list: List
@@ -29,7 +30,8 @@ interface RowsProps<List extends ListId> {
 
 export function Rows<List extends ListId>(props: RowsProps<List>): ReactNode {
   const { list, label, idOf, columns, none, remove } = props
-  const { data, error, isPending } = useList(list)
+  const paged = useList(list)
+  const { data, error, isPending } = paged
   const [chosen, setChosen] = useState<ItemOf<List>>()
   const [isBusy, setBusy] = useState(false)
   const [refusal, setRefusal] = useState<Refusal>()
@@ -77,7 +79,12 @@ export function Rows<List extends ListId>(props: RowsProps<List>): ReactNode {
         ]
   return (
     <>
-      <Table label={label} items={items} columns={[...columns, ...last]} />
+      <Table
+        label={label}
+        items={items}
+        columns={[...columns, ...last]}
+        foot={paged.hasNextPage ? <LoadMore list={paged} operation={list} /> : undefined}
+      />
       {chosen === undefined || remove === undefined ? null : (
         <Confirm
           title={t().choices.confirm(remove.name, props.nameOf(chosen))}
