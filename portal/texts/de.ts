@@ -279,7 +279,7 @@ export const de: Texts = {
     statuses: {
       pending: 'wartet',
       running: 'läuft',
-      succeeded: 'fertig',
+      succeeded: 'erfolgreich',
       failed: 'fehlgeschlagen',
       cancelled: 'abgebrochen',
     },
@@ -330,7 +330,7 @@ export const de: Texts = {
     note: 'Jede Änderung und jeder Blick auf Zugangsdaten, in einer Kette versiegelt.',
     action: 'Aktion',
     outcome: 'Ergebnis',
-    outcomes: { success: 'erfolgt', denied: 'verweigert', failed: 'fehlgeschlagen' },
+    outcomes: { success: 'erfolgreich', denied: 'verweigert', failed: 'fehlgeschlagen' },
     resource: 'Ressource',
     at: 'Wann',
     broken: 'Die Kette ist gebrochen: Ein Eintrag wurde geändert oder fehlt.',

@@ -1,6 +1,7 @@
 /** The parts of the portal that need no browser. */
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { OPERATION_STATUSES } from '../../domain/operations.ts'
 import { type Pages, withItem, withoutItem } from '../../portal/api/apply.ts'
 import { eventOf, serverSentEvents } from '../../portal/api/events.ts'
 import { safeReturn } from '../../portal/api/return-to.ts'
@@ -8,6 +9,7 @@ import { bodyOf, changesOf, schemaOf } from '../../portal/nouns/form.ts'
 import { yamlOf } from '../../portal/nouns/manifest.ts'
 import { commandLine, curlOf, quoted } from '../../portal/nouns/snippet.ts'
 import { operatorPortal } from '../../portal/operator/portal.ts'
+import { en } from '../../portal/texts/en.ts'
 import { pseudo } from '../../portal/texts/pseudo.ts'
 
 const pages = (...ids: readonly (readonly string[])[]): Pages => ({
@@ -188,6 +190,13 @@ describe('a manifest as YAML', () => {
     const lines = yamlOf(manifest).split('\n')
     expect(lines).toContain('  name: web-1')
     expect(lines.filter((line) => /^\s*(EOF|reboot)/.test(line))).toEqual([])
+  })
+})
+
+describe('states of operations and entries of the audit log', () => {
+  it('are the words of the API, which its documents and commands use', () => {
+    for (const status of OPERATION_STATUSES) expect(en.operations.statuses[status]).toBe(status)
+    for (const [outcome, text] of Object.entries(en.audit.outcomes)) expect(text).toBe(outcome)
   })
 })
 
