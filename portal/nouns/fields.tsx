@@ -16,7 +16,7 @@ import { focusFirstFault } from '../ui/faults.ts'
 import { More, Stack } from '../ui/layout.tsx'
 import type { BodySchema, FieldSchema } from '../api/body-schema.ts'
 import { type Form, isNeeded, schemaOf } from './form.ts'
-import type { FormField, Values } from './noun.ts'
+import type { FieldViewProps, FormField, Values } from './noun.ts'
 import { wordOf } from './value.tsx'
 
 export interface FieldsProps {
@@ -50,12 +50,7 @@ interface FieldProps {
   readonly isFirst: boolean
 }
 
-interface Common {
-  readonly label: string
-  readonly note: string | undefined
-  readonly wrong: string | undefined
-  readonly isRequired: boolean
-}
+type Common = FieldViewProps['common']
 
 export function labelOf(name: string): string {
   // registrations of both portals name fields by text
@@ -73,6 +68,8 @@ function Field({ field, body, form, isFirst }: FieldProps): ReactNode {
   }
   const value = form.values[field.name]
   const set = (next: unknown): void => form.set(field.name, next)
+  const { view: View } = field
+  if (View !== undefined) return <View common={common} value={value} set={set} />
   if (field.useOptions !== undefined)
     return <Choice field={field} useOptions={field.useOptions} common={common} values={form.values} set={set} />
   if (schema.enum !== undefined)

@@ -24,11 +24,24 @@ export interface Offered {
   readonly hasMore: boolean
 }
 
+export interface FieldViewProps {
+  readonly common: {
+    readonly label: string
+    readonly note: string | undefined
+    readonly wrong: string | undefined
+    readonly isRequired: boolean
+  }
+  readonly value: unknown
+  readonly set: (value: unknown) => void
+}
+
 /** A field of a form. What it accepts comes from the route; label and note from the texts and the route. */
 export interface FormField<Name extends string = string> {
   readonly name: Name
   /** How it is asked; by default what its schema suggests. */
   readonly as?: 'cards' | 'select' | 'many' | 'long' | 'code' | 'secret'
+  /** Instead of what its schema suggests. */
+  readonly view?: ComponentType<FieldViewProps>
   /** A hook: what can be chosen, given what else is filled in and what is searched for. */
   readonly useOptions?: (values: Values, search: string) => readonly Option[] | Offered
   /** Instead of the field's own label. */

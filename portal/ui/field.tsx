@@ -41,7 +41,7 @@ export interface TextFieldProps extends Common {
   readonly isLong?: boolean
   readonly isCode?: boolean
   readonly unit?: string | undefined
-  readonly inputMode?: 'numeric' | 'text'
+  readonly inputMode?: 'decimal' | 'numeric' | 'text'
   readonly isLabelHidden?: boolean
   readonly placeholder?: string
 }

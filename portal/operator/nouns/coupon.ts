@@ -2,6 +2,7 @@
 import { Ticket } from 'lucide-react'
 import { type FormField, noun } from '../../nouns/noun.ts'
 import { o } from '../texts/index.ts'
+import { Euros } from './euros.tsx'
 
 const never = (): string => o().account.never
 
@@ -35,7 +36,7 @@ export const coupon = noun({
     'valid_until',
     'created_at',
   ],
-  form: [{ name: 'code' }, { name: 'amount_cents' }, ...terms],
+  form: [{ name: 'code' }, { name: 'amount_cents', view: Euros }, ...terms],
   initial: { is_active: true },
   actions: [
     {

@@ -108,7 +108,7 @@ export const operatorGerman: OperatorTexts = {
     redeemed_at: 'Betreten',
     code: 'Code',
     label: 'Bezeichnung',
-    amount_cents: 'Betrag in Cent',
+    amount_cents: 'Betrag',
     valid_from: 'Gültig ab',
     valid_until: 'Gültig bis',
     max_redemptions: 'Höchstens eingelöst',
@@ -270,6 +270,7 @@ export const operatorGerman: OperatorTexts = {
   },
   account: {
     never: 'Leer heißt nie.',
+    noAmount: 'Ein Betrag in Euro, etwa 12,50',
     fromNow: 'Leer heißt ab jetzt.',
     isSuspended: 'Mitarbeiter haben es schon gesperrt.',
     notSuspended: 'Mitarbeiter haben es nicht gesperrt.',

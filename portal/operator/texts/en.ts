@@ -92,7 +92,7 @@ export const operatorEnglish = {
     redeemed_at: 'Entered',
     code: 'Code',
     label: 'Label',
-    amount_cents: 'Amount in cents',
+    amount_cents: 'Amount',
     valid_from: 'Valid from',
     valid_until: 'Valid until',
     max_redemptions: 'Redemptions at most',
@@ -254,6 +254,7 @@ export const operatorEnglish = {
   },
   account: {
     never: 'Never when it is empty.',
+    noAmount: 'An amount in euros, such as 12.50',
     fromNow: 'From now on when it is empty.',
     isSuspended: 'Staff have suspended it already.',
     notSuspended: 'Staff have not suspended it.',

@@ -76,7 +76,10 @@ describe('an account', () => {
     await fill('Label', 'For the outage')
     await press('Grant credit')
     await sees('Is needed')
-    await fill('Amount in cents', '1250')
+    await fill('Amount', '12,505')
+    await press('Grant credit')
+    await sees('An amount in euros, such as 12.50')
+    await fill('Amount', '12,50')
     await answer('Grant credit')
     const { credit_balance_cents: cents } = await finance.request<{ readonly credit_balance_cents: number }>(
       'GET',
@@ -123,7 +126,7 @@ describe('a coupon', () => {
     for (const isFirst of [true, false]) {
       await open(page, '/coupons/new')
       await page.getByLabel('Code').fill(code)
-      await page.getByLabel('Amount in cents').fill('500')
+      await page.getByLabel('Amount').fill('5')
       await page.getByRole('button', { name: 'Create coupon' }).click()
       if (isFirst) await page.getByRole('heading', { level: 1, name: code }).waitFor()
       else await page.getByRole('alert').waitFor()

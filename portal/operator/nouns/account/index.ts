@@ -3,6 +3,7 @@ import { Building2 } from 'lucide-react'
 import { lazy } from 'react'
 import { noun } from '../../../nouns/noun.ts'
 import { o } from '../../texts/index.ts'
+import { Euros } from '../euros.tsx'
 
 export const account = noun({
   name: 'account',
@@ -30,7 +31,11 @@ export const account = noun({
       operation: 'grant_credit',
       isFirst: true,
       confirm: {},
-      form: [{ name: 'amount_cents' }, { name: 'label' }, { name: 'expires_at', note: () => o().account.never }],
+      form: [
+        { name: 'amount_cents', view: Euros },
+        { name: 'label' },
+        { name: 'expires_at', note: () => o().account.never },
+      ],
     },
     {
       operation: 'suspend_account',

@@ -1,0 +1,29 @@
+/** A field for an amount: typed in euros, sent in cents. */
+import { type ReactNode, useState } from 'react'
+import type { FieldViewProps } from '../../nouns/noun.ts'
+import { TextField } from '../../ui/field.tsx'
+import { o } from '../texts/index.ts'
+
+const AMOUNT = /^\d+([.,]\d{1,2})?$/
+
+/** The text itself when it is no amount, which no form sends. */
+export const centsIn = (text: string): number | string | undefined =>
+  text === '' ? undefined : AMOUNT.test(text) ? Math.round(Number(text.replace(',', '.')) * 100) : text
+
+export function Euros({ common, value, set }: FieldViewProps): ReactNode {
+  const [text, setText] = useState(typeof value === 'number' ? (value / 100).toFixed(2) : '')
+  const isAmount = text === '' || AMOUNT.test(text)
+  return (
+    <TextField
+      {...common}
+      wrong={common.wrong === undefined || isAmount ? common.wrong : o().account.noAmount}
+      value={text}
+      onChange={(next) => {
+        setText(next)
+        set(centsIn(next.trim()))
+      }}
+      unit="€"
+      inputMode="decimal"
+    />
+  )
+}
