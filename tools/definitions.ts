@@ -5,29 +5,41 @@ import { defined } from '../domain/defined.ts'
 import { simplify } from '../kit/http/openapi-fields.ts'
 import type { Route } from '../kit/http/route.ts'
 import { itemOf } from '../resources/kit/filters.ts'
-import { type ManagedNoun, type ManagedChange, type ManagedField, setBy } from '../resources/kit/managed.ts'
+import {
+  type ManagedChange,
+  type ManagedField,
+  type ManagedNoun,
+  type ManagedParent,
+  setBy,
+  shownOf,
+} from '../resources/kit/managed.ts'
 
 /** Increases with every change that a reader of an older format would misread. */
-const DEFINITIONS_FORMAT = 1
+const DEFINITIONS_FORMAT = 2
 
 type Shape = Readonly<Record<string, z.ZodType>>
 
 // a shape is of schemas
 const shapeOf = (schema: z.ZodType | null): Shape => (schema instanceof z.ZodObject ? (schema.shape as Shape) : {})
 
-const callOf = ({ id, method, path, starts }: Route): object => ({
+const callOf = ({ id, method, path, starts, secretFields }: Route): object => ({
   id,
   method,
   path,
   ...(starts.length === 0 ? {} : { operation: true }),
+  ...(secretFields.length === 0 ? {} : { secretFields }),
 })
 
+const maybe = (route: Route | undefined): object | undefined => route && callOf(route)
+
 const changeOf = (change: ManagedChange): object => {
-  if ('each' in change)
-    return { ...change, list: callOf(change.list), add: callOf(change.add), remove: callOf(change.remove) }
+  if ('each' in change) {
+    const { list, add, remove, ...rest } = change
+    return { ...rest, ...defined({ list: maybe(list) }), add: callOf(add), remove: callOf(remove) }
+  }
   if ('when' in change) return { by: callOf(change.by), when: change.when }
   const { by, readBy, ...rest } = change
-  return { by: callOf(by), ...rest, sets: setBy(change), ...(readBy === undefined ? {} : { readBy: callOf(readBy) }) }
+  return { by: callOf(by), ...rest, sets: setBy(change), ...defined({ readBy: maybe(readBy) }) }
 }
 
 const schemaOf = (schema: z.ZodType, io: 'input' | 'output'): object => {
@@ -52,17 +64,22 @@ function modeOf(field: ManagedField, created: z.ZodType | undefined, shown: z.Zo
 }
 
 /** What people write, and what a program shows them afterwards; moments are neither. */
-function attributesOf({ view, routes, changes, fields = {}, facts }: ManagedNoun): Readonly<Record<string, object>> {
-  const created = shapeOf(routes.create.body)
+function attributesOf(noun: ManagedNoun): Readonly<Record<string, object>> {
+  const { view, routes, changes, fields = {}, facts, leaves = [], parent } = noun
+  const created = Object.fromEntries(
+    Object.entries(shapeOf(routes.create.body)).filter(([name]) => !leaves.includes(name)),
+  )
   const shown = shapeOf(view)
   const replaced = new Set(Object.values(fields).map(({ creates }) => creates?.field))
   const set = new Set(changes.flatMap((change) => Object.keys(setBy(change))))
   const wishes = [...new Set([...Object.keys(created).filter((name) => !replaced.has(name)), ...set])]
   const wished = wishes.map((name) => {
-    const { creates, default: left, shows, isOptional: _said, ...rest } = fields[name] ?? {}
+    const field = fields[name] ?? {}
+    const { creates, default: left, shows, isOptional: _said, ...rest } = field
     const asked = created[name]
-    const mode = modeOf(fields[name] ?? {}, asked, shown[name])
-    const schema = asked === undefined ? shown[name] : asked
+    const answered = shownOf(view, name, field)
+    const mode = modeOf(field, asked, answered)
+    const schema = asked === undefined ? answered : asked
     return [
       name,
       {
@@ -76,11 +93,47 @@ function attributesOf({ view, routes, changes, fields = {}, facts }: ManagedNoun
       },
     ] as const
   })
+  const above =
+    parent === undefined || parent.field in created ? [] : [[parent.field, parentAttribute(parent)] as const]
   const known = facts.map((name) => [
     name,
     { mode: 'computed', schema: schemaOf(shown[name] ?? z.unknown(), 'output') },
   ])
-  return Object.fromEntries([...wished, ...known])
+  return Object.fromEntries([...above, ...wished, ...known])
+}
+
+const parentAttribute = ({ refers }: ManagedParent): object => ({
+  mode: 'required',
+  replaces: true,
+  refers,
+  schema: { type: 'string' },
+})
+
+/** The routes by which programs keep nouns as they are written down. */
+const keptBy = ({ routes: { create, list, read, remove }, changes }: ManagedNoun): readonly (Route | undefined)[] => [
+  create,
+  list,
+  read,
+  remove,
+  ...changes.flatMap((change) =>
+    'each' in change
+      ? [change.list, change.add, change.remove]
+      : [change.by, 'readBy' in change ? change.readBy : undefined],
+  ),
+]
+
+/** What else can be done with a noun: its secrets are read, and verbs set no field. */
+function besides({ routes }: ManagedNoun, others: readonly Route[]): Readonly<Record<string, readonly object[]>> {
+  const { path } = routes.read ?? routes.create
+  const below = others.filter(
+    ({ audience, budget, path: other }) =>
+      audience === 'customer' && budget !== 'console' && other.startsWith(`${path}/`),
+  )
+  const [secrets, verbs] = [true, false].map((isSecret) => below.filter((route) => route.isCredentialRead === isSecret))
+  return {
+    secrets: (secrets ?? []).map(callOf),
+    actions: (verbs ?? []).filter(({ method }) => method !== 'GET').map(callOf),
+  }
 }
 
 /** Moments that are values or lists of values. A program that shows an operation reads it where operations are. */
@@ -92,25 +145,37 @@ const momentsOf = ({ view, moments }: ManagedNoun): Readonly<Record<string, obje
   )
 
 /** Text of the file of definitions. */
-export function definitionsText(nouns: readonly ManagedNoun[]): string {
+export function definitionsText(nouns: readonly ManagedNoun[], routes: readonly Route[]): string {
+  const kept = new Set(nouns.flatMap(keptBy))
+  const others = routes.filter((route) => !kept.has(route))
   const definitions = nouns.map((noun) => {
     const { list, create, read, remove } = noun.routes
-    const takes = Object.keys(shapeOf(remove.query)).filter((name) => name !== 'dry_run')
+    const { parent, isListPartial: isPartial = false } = noun
+    const takes = Object.keys(shapeOf(remove?.query ?? null)).filter((name) => name !== 'dry_run')
     return {
       noun: noun.noun,
+      ...defined({ key: noun.key, identity: noun.identity }),
+      ...(parent === undefined ? {} : { parent: parentOf(parent) }),
       names: noun.names,
       uniqueIn: noun.uniqueIn ?? null,
       routes: {
         // whole: its items have all members of a single read
-        list: { ...callOf(list), whole: itemOf(list) === noun.view },
+        ...(list === undefined ? {} : { list: { ...callOf(list), whole: itemOf(list) === noun.view && !isPartial } }),
         create: callOf(create),
-        read: callOf(read),
-        remove: { ...callOf(remove), takes, needs: noun.removeNeeds ?? {} },
+        ...defined({ read: maybe(read) }),
+        ...(remove === undefined ? {} : { remove: { ...callOf(remove), takes, needs: noun.removeNeeds ?? {} } }),
       },
+      ...defined({ ready: noun.ready }),
       changes: noun.changes.map(changeOf),
       attributes: attributesOf(noun),
       moments: momentsOf(noun),
+      ...besides(noun, others),
     }
   })
   return `${JSON.stringify({ format: DEFINITIONS_FORMAT, nouns: definitions }, null, 2)}\n`
 }
+
+const parentOf = ({ shownIn, ...parent }: ManagedParent): object => ({
+  ...parent,
+  ...(shownIn === undefined ? {} : { shownIn: { ...shownIn, read: callOf(shownIn.read) } }),
+})

@@ -1,11 +1,11 @@
 /** How programs treat a noun that keep infrastructure as it is written down: providers, playbooks, `apply`. It has what
  *  does not follow from the routes and the view. Each field of the view is one of three: a wish, which people write; a
  *  fact, which stays until a change moves it; or a moment, which changes by itself. */
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Route } from '../../kit/http/route.ts'
 
-/** Values of an attribute by which a change is chosen. */
-type Values = Readonly<Record<string, string | boolean | null>>
+/** Values of an attribute by which a change is chosen; of a list, that it has no members. */
+type Values = Readonly<Record<string, string | boolean | null | readonly []>>
 
 /** A change in place, in the order in which they are made. */
 export type ManagedChange =
@@ -22,6 +22,10 @@ export type ManagedChange =
       readonly moves?: readonly string[]
       /** A smaller value is refused. */
       readonly grows?: boolean
+      /** Attributes whose change replaces the machines of the noun one after another. */
+      readonly rolls?: readonly string[]
+      /** Facts that are sent along: the change is refused when they are others by then. */
+      readonly expects?: readonly string[]
       /** Reads the attribute, which the view lacks. */
       readonly readBy?: Route
     }
@@ -30,14 +34,24 @@ export type ManagedChange =
   /** Adds and removes members of a list one by one. */
   | {
       readonly each: string
-      /** The field of a member by which it is the same one. */
+      /** The field of a member by which it is the same one; without it, a member of the list is another thing. */
       readonly key: string
-      readonly list: Route
+      /** Lists the members, where the view does not. */
+      readonly list?: Route
       readonly add: Route
       readonly remove: Route
+      readonly moves?: readonly string[]
     }
 
-export interface ManagedField {
+/** An object or a list of objects, where what is shown has more fields than what people write. */
+interface ManagedMembers {
+  /** Rules of its wishes. */
+  readonly of?: Readonly<Record<string, ManagedField>>
+  readonly facts?: readonly string[]
+  readonly moments?: readonly string[]
+}
+
+export interface ManagedField extends ManagedMembers {
   /** The field of the creation that says it, by value. */
   readonly creates?: { readonly field: string; readonly values: Readonly<Record<string, boolean>> }
   /** When nobody writes it, and neither creation nor view say so. */
@@ -46,6 +60,12 @@ export interface ManagedField {
    *  `as`, and null means false. */
   readonly shows?: 'nothing' | 'presence'
   readonly as?: string
+  /** Where the view shows it, if not under its name: `backups.retention_days`, or of each member of a list. */
+  readonly at?: string
+  /** Another attribute: while that is null, the view shows null. */
+  readonly nullWithout?: string
+  /** Another attribute: while that is not null, the service chooses the value. */
+  readonly freeWith?: string
   /** Null when left out, though the view always shows something. */
   readonly isOptional?: boolean
   readonly isSecret?: boolean
@@ -57,17 +77,51 @@ export interface ManagedField {
   readonly same?: 'trimmed' | 'address' | 'cidr'
 }
 
+export interface ManagedRoutes {
+  readonly create: Route
+  readonly list?: Route
+  /** Absent: it is found in the list, or in its parent. */
+  readonly read?: Route
+  /** Absent: nothing removes it; programs forget it. */
+  readonly remove?: Route
+}
+
+export interface ManagedParent {
+  /** Its attribute with the id of the parent. */
+  readonly field: string
+  readonly refers: string
+  /** The parameters of its paths: that of the parent, and its own where all of its paths are below the parent. */
+  readonly parameter: string
+  readonly own?: string
+  /** The attribute of the parent that keeps the same things; one of both is used. */
+  readonly instead?: string
+  /** Where the parent shows it, when nothing else reads or lists it. */
+  readonly shownIn?: { readonly read: Route; readonly field: string }
+}
+
 export interface ManagedNoun {
-  /** As in answers: `ssh_key`. */
+  /** As in the ids of its routes: `ssh_key`. */
   readonly noun: string
+  /** As in answers, where that is another name. */
+  readonly key?: string
   readonly view: z.ZodObject
-  readonly routes: { readonly list: Route; readonly create: Route; readonly read: Route; readonly remove: Route }
+  readonly routes: ManagedRoutes
+  /** Its items may lack facts and wishes, though their schema has them. */
+  readonly isListPartial?: boolean
+  /** The field that is its id in paths; `id` by default. */
+  readonly identity?: string
+  /** The noun that it is a part of. */
+  readonly parent?: ManagedParent
   /** What people may say instead of the id. */
   readonly names: readonly string[]
   /** Where a name is unique; absent where it is not. */
-  readonly uniqueIn?: 'account' | 'zone'
+  readonly uniqueIn?: 'account' | 'zone' | 'parent'
   /** In their order. */
   readonly changes: readonly ManagedChange[]
+  /** Fields of the creation that programs leave out: older spellings, and nouns that are kept as nouns. */
+  readonly leaves?: readonly string[]
+  /** How a creation without an operation ends. */
+  readonly ready?: { readonly field: string; readonly is: string; readonly failed: string }
   /** What is brought about before the deletion. */
   readonly removeNeeds?: Values
   /** By attribute. */
@@ -80,6 +134,7 @@ export interface ManagedNoun {
 export const managed = <View extends z.ZodObject, Field extends keyof View['shape'] & string>(
   noun: ManagedNoun & {
     readonly view: View
+    readonly identity?: Field
     readonly names: readonly Field[]
     readonly facts: readonly Field[]
     readonly moments: readonly Field[]
@@ -96,3 +151,23 @@ export function setBy(change: ManagedChange): Readonly<Record<string, string>> {
   const { sets } = change
   return isNames(sets) ? Object.fromEntries(sets.map((name) => [name, name])) : sets
 }
+
+const wrapped = (schema: z.core.$ZodType): z.core.$ZodType | undefined => {
+  if (schema instanceof z.ZodArray) return schema.element
+  if (schema instanceof z.ZodPipe) return schema.in
+  return schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault
+    ? schema.unwrap()
+    : undefined
+}
+
+/** The fields of an object, or of the members of a list of them. */
+export function membersOf(schema: z.core.$ZodType | null | undefined): Readonly<Record<string, z.ZodType>> {
+  let inner = schema ?? undefined
+  for (let next = inner; next !== undefined; next = wrapped(next)) inner = next
+  // a shape is of schemas
+  return inner instanceof z.ZodObject ? (inner.shape as Readonly<Record<string, z.ZodType>>) : {}
+}
+
+/** What a view shows of an attribute; undefined when it shows nothing. */
+export const shownOf = (view: z.ZodType, name: string, { at = name }: ManagedField = {}): z.ZodType | undefined =>
+  at.split('.').reduce<z.ZodType | undefined>((schema, part) => membersOf(schema)[part], view)

@@ -58,6 +58,15 @@ export const managedServer = managed({
     user_data: { shows: 'nothing', isSecret: true },
     init_script_id: { refers: 'init_script' },
     server_group_id: { refers: 'server_group' },
+    networks: {
+      of: { network_id: { refers: 'network' }, ipv4_address: { same: 'address' }, ipv6_address: { same: 'address' } },
+      facts: ['id', 'server_id', 'kind', 'mac_address', 'ipv6_prefix', 'index', 'created_at'],
+      moments: ['floating_ip_ids'],
+    },
+    firewall: {
+      of: { rules: { of: { remote_cidrs: { same: 'cidr' } } } },
+      moments: ['generation', 'applied_generation', 'applied_at'],
+    },
     // of its boot storage
     backup_schedule: { shows: 'nothing' },
   },
