@@ -11,16 +11,16 @@ import { CHANGE_ROUTES } from './change/index.ts'
 import { SEARCH_ROUTES } from './search/index.ts'
 import { CONSOLE_ROUTES } from './console/index.ts'
 import { CREDIT_ROUTES } from './credit/index.ts'
-import { CUSTOM_IMAGE_ROUTES, CustomImage } from './custom-image/index.ts'
+import { CUSTOM_IMAGE_ROUTES, CustomImage, managedCustomImage } from './custom-image/index.ts'
 import { Database, DATABASE_ROUTES } from './database/index.ts'
 import type { Resource } from './kit/define.ts'
 import type { ManagedNoun } from './kit/managed.ts'
 import { DEV_CLUSTER_ROUTES, DevCluster } from './dev-cluster/index.ts'
-import { Edge, EDGE_ROUTES } from './edge/index.ts'
-import { FLOATING_IP_ROUTES, FloatingIp } from './floating-ip/index.ts'
+import { Edge, EDGE_ROUTES, managedEdge } from './edge/index.ts'
+import { FLOATING_IP_ROUTES, FloatingIp, managedFloatingIp } from './floating-ip/index.ts'
 import { IDENTITY_PROVIDER_ROUTES } from './identity-provider/index.ts'
 import { SIGN_IN_ROUTES } from './identity/index.ts'
-import { INIT_SCRIPT_ROUTES } from './init-script/index.ts'
+import { INIT_SCRIPT_ROUTES, managedInitScript } from './init-script/index.ts'
 import { ManagedMachine } from './managed-machine/index.ts'
 import { Image, Instance, NodeReport, Observation, Volume } from './instance/index.ts'
 import { INVOICE_RUN_ROUTES } from './invoice-run/index.ts'
@@ -29,7 +29,12 @@ import { MCP_ROUTES } from './mcp/index.ts'
 import { MEMBER_ROUTES } from './member/index.ts'
 import { KUBERNETES_CLUSTER_ROUTES, KubernetesCluster } from './kubernetes-cluster/index.ts'
 import { KUBERNETES_HOST_ROUTES, KubernetesHost } from './kubernetes-host/index.ts'
-import { LOAD_BALANCER_ROUTES, LoadBalancer } from './load-balancer/index.ts'
+import {
+  LOAD_BALANCER_ROUTES,
+  LoadBalancer,
+  managedLoadBalancer,
+  managedLoadBalancerCertificate,
+} from './load-balancer/index.ts'
 import { managedNetwork, Network, NETWORK_ROUTES } from './network/index.ts'
 import { Node, NODE_ROUTES } from './node/index.ts'
 import { NODE_POOL_ROUTES, NodePool } from './node-pool/index.ts'
@@ -47,15 +52,15 @@ import { PUBLIC_POOL_ROUTES, PublicPool } from './public-pool/index.ts'
 import { QUOTA_REQUEST_ROUTES } from './quota-request/index.ts'
 import { QUOTA_ROUTES } from './quota/index.ts'
 import { REPAIR_ROUTES } from './repair/index.ts'
-import { Router, ROUTER_ROUTES } from './router/index.ts'
+import { managedRouter, Router, ROUTER_ROUTES } from './router/index.ts'
 import { SECOND_FACTOR_ROUTES } from './second-factor/index.ts'
 import { OBJECT_STORAGE_ROUTES, ObjectStorage } from './object-storage/index.ts'
-import { SERVER_GROUP_ROUTES, ServerGroup } from './server-group/index.ts'
+import { managedServerGroup, SERVER_GROUP_ROUTES, ServerGroup } from './server-group/index.ts'
 import { Webhook, WEBHOOK_ROUTES } from './webhook/index.ts'
 import { AUDIT_SINK_ROUTES } from './audit-sink/index.ts'
-import { managedServer, Server, SERVER_ROUTES } from './server/index.ts'
+import { managedServer, managedServerInterface, Server, SERVER_ROUTES } from './server/index.ts'
 import { SESSION_ROUTES } from './session/index.ts'
-import { Snapshot, SNAPSHOT_ROUTES } from './snapshot/index.ts'
+import { managedSnapshot, Snapshot, SNAPSHOT_ROUTES } from './snapshot/index.ts'
 import { managedSshKey, SSH_KEY_ROUTES } from './ssh-key/index.ts'
 import { STAFF_ROUTES } from './staff/index.ts'
 import { managedStorage, Storage, STORAGE_ROUTES } from './storage/index.ts'
@@ -102,7 +107,22 @@ export const RESOURCES: readonly Resource[] = [
 ]
 
 /** Nouns that programs can keep as they are written down. */
-export const MANAGED: readonly ManagedNoun[] = [managedSshKey, managedNetwork, managedStorage, managedServer]
+export const MANAGED: readonly ManagedNoun[] = [
+  managedSshKey,
+  managedInitScript,
+  managedServerGroup,
+  managedNetwork,
+  managedStorage,
+  managedSnapshot,
+  managedCustomImage,
+  managedServer,
+  managedServerInterface,
+  managedRouter,
+  managedFloatingIp,
+  managedLoadBalancer,
+  managedLoadBalancerCertificate,
+  managedEdge,
+]
 
 export const ROUTES: readonly Route[] = [
   ...SIGN_IN_ROUTES,

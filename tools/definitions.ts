@@ -59,6 +59,7 @@ function modeOf(field: ManagedField, created: z.ZodType | undefined, shown: z.Zo
   if (field.default !== undefined) return 'default'
   if (created !== undefined && !created.safeParse(undefined).success) return 'required'
   if (created instanceof z.ZodDefault) return 'default'
+  if (field.isChosen === true) return 'chosen'
   if (field.isOptional === true || field.shows !== undefined || shown === undefined) return 'optional'
   return shown.safeParse(null).success ? 'optional' : 'chosen'
 }
@@ -75,7 +76,7 @@ function attributesOf(noun: ManagedNoun): Readonly<Record<string, object>> {
   const wishes = [...new Set([...Object.keys(created).filter((name) => !replaced.has(name)), ...set])]
   const wished = wishes.map((name) => {
     const field = fields[name] ?? {}
-    const { creates, default: left, shows, isOptional: _said, ...rest } = field
+    const { creates, default: left, shows, isOptional: _optional, isChosen: _chosen, ...rest } = field
     const asked = created[name]
     const answered = shownOf(view, name, field)
     const mode = modeOf(field, asked, answered)

@@ -15,6 +15,7 @@ import {
   ZoneName,
 } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { managed } from '../kit/managed.ts'
 import { ObjectName, OBSERVED, StoredTitle, Title } from '../kit/fields.ts'
 import { TEMPLATE_URL_LENGTH_MAXIMUM } from '../catalog/index.ts'
 import { AGE, READY, STATE, ZONE } from '../kit/columns.ts'
@@ -263,3 +264,21 @@ export const CUSTOM_IMAGE_ROUTES = [
   copyCustomImage,
   deleteCustomImage,
 ] as const
+
+export const managedCustomImage = managed({
+  noun: 'custom_image',
+  view: CustomImageView,
+  routes: { list: listCustomImages, create: createCustomImage, read: getCustomImage, remove: deleteCustomImage },
+  names: ['title'],
+  changes: [{ by: updateCustomImage, sets: ['title', 'labels'] }],
+  fields: {
+    // shown as its source
+    source_url: { shows: 'nothing' },
+    checksum_sha256: { shows: 'nothing' },
+    source_storage_id: { shows: 'nothing', refers: 'storage' },
+    source_snapshot_id: { shows: 'nothing', refers: 'snapshot' },
+    source_backup_id: { shows: 'nothing', refers: 'backup' },
+  },
+  facts: ['id', 'size_gibibytes', 'source', 'template_id', 'created_at'],
+  moments: ['state', 'state_detail', 'active_operation'],
+})

@@ -6,6 +6,7 @@ import { fixed, resource } from '../kit/define.ts'
 import { DateTime, Id, ReportedOperation, RequestedOrEditedOperation, type Stored, ZoneName } from '../kit/shapes.ts'
 import { OperationView, activeOperationOf } from '../operation/index.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { managed } from '../kit/managed.ts'
 import { AddressText, AppliedSequence, ObjectName, OBSERVED } from '../kit/fields.ts'
 import { AGE, READY, ZONE } from '../kit/columns.ts'
 import type { Use } from '../../domain/claim/use.ts'
@@ -182,3 +183,16 @@ export const FLOATING_IP_ROUTES = [
   releaseFloatingIp,
   assignFloatingIp,
 ] as const
+
+export const managedFloatingIp = managed({
+  noun: 'floating_ip',
+  view: FloatingIpView,
+  routes: { list: listFloatingIps, create: allocateFloatingIp, read: getFloatingIp, remove: releaseFloatingIp },
+  names: ['address'],
+  uniqueIn: 'account',
+  changes: [{ by: assignFloatingIp, sets: ['server_id', 'target'] }],
+  removeNeeds: { server_id: null },
+  fields: { server_id: { refers: 'server' }, target: { nullWithout: 'server_id' } },
+  facts: ['id', 'address', 'created_at'],
+  moments: [],
+})

@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import { DateTime, PrintableName, Uuid } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { managed } from '../kit/managed.ts'
 
 export const INIT_SCRIPT_BYTES_MAXIMUM = 32_768
 
@@ -63,3 +64,14 @@ export const INIT_SCRIPT_ROUTES = [
   updateInitScript,
   deleteInitScript,
 ] as const
+
+export const managedInitScript = managed({
+  noun: 'init_script',
+  view: InitScript,
+  routes: { list: listInitScripts, create: createInitScript, read: getInitScript, remove: deleteInitScript },
+  names: ['name'],
+  uniqueIn: 'account',
+  changes: [{ by: updateInitScript, sets: ['name', 'content'], moves: ['updated_at'] }],
+  facts: ['id', 'created_at', 'updated_at'],
+  moments: [],
+})

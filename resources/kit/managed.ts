@@ -66,6 +66,8 @@ export interface ManagedField extends ManagedMembers {
   readonly nullWithout?: string
   /** Another attribute: while that is not null, the service chooses the value. */
   readonly freeWith?: string
+  /** Chosen by the service when left out, though the view can show null. */
+  readonly isChosen?: boolean
   /** Null when left out, though the view always shows something. */
   readonly isOptional?: boolean
   readonly isSecret?: boolean

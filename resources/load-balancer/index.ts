@@ -1,4 +1,5 @@
 export * from './configuration.ts'
+export * from './managed.ts'
 export * from './metrics.ts'
 export * from './routes.ts'
 export * from './stored.ts'

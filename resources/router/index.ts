@@ -25,6 +25,7 @@ import { EXAMPLE } from '../kit/examples.ts'
 import { type StoredNetwork, rangesOf } from '../network/index.ts'
 import { OperationView, activeOperationOf, namedTarget, toOperationView } from '../operation/index.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { managed } from '../kit/managed.ts'
 import { viewOf } from '../kit/view.ts'
 import { AddressText, AppliedSequence, CidrText, ObjectName, OBSERVED, StoredDisplayName } from '../kit/fields.ts'
 import { AGE, READY, TITLE, ZONE } from '../kit/columns.ts'
@@ -292,3 +293,28 @@ export const ROUTER_ROUTES = [
   attachRouterNetwork,
   detachRouterNetwork,
 ] as const
+
+export const managedRouter = managed({
+  noun: 'router',
+  view: RouterView,
+  routes: { list: listRouters, create: createRouter, read: getRouter, remove: deleteRouter },
+  names: ['name'],
+  uniqueIn: 'zone',
+  changes: [
+    { by: updateRouter, sets: ['name', 'labels', 'nat_enabled', 'static_routes'], moves: ['public_ipv4'] },
+    {
+      each: 'network_ids',
+      key: 'network_id',
+      add: attachRouterNetwork,
+      remove: detachRouterNetwork,
+      moves: ['networks'],
+    },
+  ],
+  removeNeeds: { network_ids: [] },
+  fields: {
+    network_ids: { at: 'networks.network_id', isSet: true, refers: 'network' },
+    static_routes: { of: { destination: { same: 'cidr' }, next_hop: { same: 'address' } } },
+  },
+  facts: ['id', 'public_ipv4', 'networks', 'created_at'],
+  moments: ['is_healthy', 'health_detail', 'active_operation'],
+})

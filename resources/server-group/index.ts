@@ -4,6 +4,7 @@ import { SPREADS } from '../../domain/node/placement.ts'
 import { fixed, resource } from '../kit/define.ts'
 import { DateTime, PrintableName, ZoneName } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { managed } from '../kit/managed.ts'
 import { ObjectName, OBSERVED, StoredDisplayName } from '../kit/fields.ts'
 import { AGE, READY, TITLE, ZONE } from '../kit/columns.ts'
 
@@ -160,3 +161,16 @@ export const SERVER_GROUP_ROUTES = [
   updateServerGroup,
   deleteServerGroup,
 ] as const
+
+export const managedServerGroup = managed({
+  noun: 'server_group',
+  view: ServerGroupView,
+  routes: { list: listServerGroups, create: createServerGroup, read: getServerGroup, remove: deleteServerGroup },
+  names: ['name'],
+  uniqueIn: 'account',
+  changes: [{ by: updateServerGroup, sets: ['name'] }],
+  leaves: ['policy'],
+  fields: { strict: { default: false } },
+  facts: ['id', 'policy', 'created_at'],
+  moments: ['member_count', 'members', 'unmet_members'],
+})

@@ -2,7 +2,7 @@
 import { managed } from '../kit/managed.ts'
 import { resizeStorage, updateStorage } from '../storage/index.ts'
 import { getServerFirewall, setServerFirewall } from './firewall.ts'
-import { attachServerNetwork, detachServerNetwork, listServerInterfaces } from './interfaces.ts'
+import { attachServerNetwork, detachServerNetwork, InterfaceView, listServerInterfaces } from './interfaces.ts'
 import {
   changeServerPlan,
   createServer,
@@ -17,6 +17,12 @@ import {
   stopServer,
   updateServer,
 } from './routes.ts'
+
+/** Of an interface. */
+const ADDRESSES = {
+  ipv4_address: { isChosen: true, same: 'address' },
+  ipv6_address: { isChosen: true, same: 'address' },
+} as const
 
 export const managedServer = managed({
   noun: 'server',
@@ -59,7 +65,7 @@ export const managedServer = managed({
     init_script_id: { refers: 'init_script' },
     server_group_id: { refers: 'server_group' },
     networks: {
-      of: { network_id: { refers: 'network' }, ipv4_address: { same: 'address' }, ipv6_address: { same: 'address' } },
+      of: { network_id: { refers: 'network' }, ...ADDRESSES },
       facts: ['id', 'server_id', 'kind', 'mac_address', 'ipv6_prefix', 'index', 'created_at'],
       moments: ['floating_ip_ids'],
     },
@@ -102,4 +108,19 @@ export const managedServer = managed({
     'maintenance',
     'started_at',
   ],
+})
+
+/** For those who keep the networks of a server apart from it. */
+export const managedServerInterface = managed({
+  noun: 'server_interface',
+  key: 'interface',
+  view: InterfaceView,
+  routes: { list: listServerInterfaces, create: attachServerNetwork, remove: detachServerNetwork },
+  parent: { field: 'server_id', refers: 'server', parameter: 'id', own: 'interface_id', instead: 'networks' },
+  names: ['network_id'],
+  uniqueIn: 'parent',
+  changes: [],
+  fields: { network_id: { refers: 'network' }, ...ADDRESSES },
+  facts: ['id', 'kind', 'mac_address', 'ipv6_prefix', 'index', 'created_at'],
+  moments: ['floating_ip_ids'],
 })

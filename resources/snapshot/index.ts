@@ -14,6 +14,7 @@ import {
 import type { SnapshotFacts } from '../../domain/snapshot/rules.ts'
 import { OperationView, activeOperationOf, namedTarget, toOperationView } from '../operation/index.ts'
 import { routesUnder, verbsOf } from '../kit/verbs.ts'
+import { managed } from '../kit/managed.ts'
 import { viewOf } from '../kit/view.ts'
 import { ObjectName, OBSERVED, StoredTitle, Title } from '../kit/fields.ts'
 import { AGE, READY, STATE } from '../kit/columns.ts'
@@ -189,3 +190,14 @@ export const deleteSnapshot = verbs.remove('delete_snapshot', {
 })
 
 export const SNAPSHOT_ROUTES = [createSnapshot, listSnapshots, getSnapshot, updateSnapshot, deleteSnapshot] as const
+
+export const managedSnapshot = managed({
+  noun: 'snapshot',
+  view: SnapshotView,
+  routes: { list: listSnapshots, create: createSnapshot, read: getSnapshot, remove: deleteSnapshot },
+  parent: { field: 'storage_id', refers: 'storage', parameter: 'id' },
+  names: ['title'],
+  changes: [{ by: updateSnapshot, sets: ['title', 'labels'] }],
+  facts: ['id', 'zone', 'region', 'size_gibibytes', 'created_at'],
+  moments: ['state', 'used_bytes', 'active_operation'],
+})
