@@ -12,10 +12,10 @@ import { SEARCH_ROUTES } from './search/index.ts'
 import { CONSOLE_ROUTES } from './console/index.ts'
 import { CREDIT_ROUTES } from './credit/index.ts'
 import { CUSTOM_IMAGE_ROUTES, CustomImage, managedCustomImage } from './custom-image/index.ts'
-import { Database, DATABASE_ROUTES } from './database/index.ts'
+import { Database, DATABASE_ROUTES, managedDatabase } from './database/index.ts'
 import type { Resource } from './kit/define.ts'
 import type { ManagedNoun } from './kit/managed.ts'
-import { DEV_CLUSTER_ROUTES, DevCluster } from './dev-cluster/index.ts'
+import { DEV_CLUSTER_ROUTES, DevCluster, managedDevCluster } from './dev-cluster/index.ts'
 import { Edge, EDGE_ROUTES, managedEdge } from './edge/index.ts'
 import { FLOATING_IP_ROUTES, FloatingIp, managedFloatingIp } from './floating-ip/index.ts'
 import { IDENTITY_PROVIDER_ROUTES } from './identity-provider/index.ts'
@@ -27,7 +27,7 @@ import { INVOICE_RUN_ROUTES } from './invoice-run/index.ts'
 import { PRIVATE_CLOUD_ROUTES } from './private-cloud/index.ts'
 import { MCP_ROUTES } from './mcp/index.ts'
 import { MEMBER_ROUTES } from './member/index.ts'
-import { KUBERNETES_CLUSTER_ROUTES, KubernetesCluster } from './kubernetes-cluster/index.ts'
+import { KUBERNETES_CLUSTER_ROUTES, KubernetesCluster, managedKubernetesCluster } from './kubernetes-cluster/index.ts'
 import { KUBERNETES_HOST_ROUTES, KubernetesHost } from './kubernetes-host/index.ts'
 import {
   LOAD_BALANCER_ROUTES,
@@ -37,7 +37,7 @@ import {
 } from './load-balancer/index.ts'
 import { managedNetwork, Network, NETWORK_ROUTES } from './network/index.ts'
 import { Node, NODE_ROUTES } from './node/index.ts'
-import { NODE_POOL_ROUTES, NodePool } from './node-pool/index.ts'
+import { managedNodePool, NODE_POOL_ROUTES, NodePool } from './node-pool/index.ts'
 import { Operation, OPERATION_ROUTES } from './operation/index.ts'
 import { ALARM_ROUTES } from './alarm/index.ts'
 import { OPERATOR_ROUTES } from './operator/index.ts'
@@ -54,10 +54,10 @@ import { QUOTA_ROUTES } from './quota/index.ts'
 import { REPAIR_ROUTES } from './repair/index.ts'
 import { managedRouter, Router, ROUTER_ROUTES } from './router/index.ts'
 import { SECOND_FACTOR_ROUTES } from './second-factor/index.ts'
-import { OBJECT_STORAGE_ROUTES, ObjectStorage } from './object-storage/index.ts'
+import { managedBucket, managedObjectStorage, OBJECT_STORAGE_ROUTES, ObjectStorage } from './object-storage/index.ts'
 import { managedServerGroup, SERVER_GROUP_ROUTES, ServerGroup } from './server-group/index.ts'
-import { Webhook, WEBHOOK_ROUTES } from './webhook/index.ts'
-import { AUDIT_SINK_ROUTES } from './audit-sink/index.ts'
+import { managedWebhook, Webhook, WEBHOOK_ROUTES } from './webhook/index.ts'
+import { AUDIT_SINK_ROUTES, managedAuditSink } from './audit-sink/index.ts'
 import { managedServer, managedServerInterface, Server, SERVER_ROUTES } from './server/index.ts'
 import { SESSION_ROUTES } from './session/index.ts'
 import { managedSnapshot, Snapshot, SNAPSHOT_ROUTES } from './snapshot/index.ts'
@@ -122,6 +122,14 @@ export const MANAGED: readonly ManagedNoun[] = [
   managedLoadBalancer,
   managedLoadBalancerCertificate,
   managedEdge,
+  managedDatabase,
+  managedKubernetesCluster,
+  managedNodePool,
+  managedDevCluster,
+  managedObjectStorage,
+  managedBucket,
+  managedWebhook,
+  managedAuditSink,
 ]
 
 export const ROUTES: readonly Route[] = [

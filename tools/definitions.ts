@@ -123,17 +123,14 @@ const keptBy = ({ routes: { create, list, read, remove }, changes }: ManagedNoun
   ),
 ]
 
+const pathOf = ({ routes: { read, create } }: ManagedNoun): string => (read ?? create).path
+
 /** What else can be done with a noun: its secrets are read, and verbs set no field. */
-function besides({ routes }: ManagedNoun, others: readonly Route[]): Readonly<Record<string, readonly object[]>> {
-  const { path } = routes.read ?? routes.create
-  const below = others.filter(
-    ({ audience, budget, path: other }) =>
-      audience === 'customer' && budget !== 'console' && other.startsWith(`${path}/`),
-  )
-  const [secrets, verbs] = [true, false].map((isSecret) => below.filter((route) => route.isCredentialRead === isSecret))
+function besides(below: readonly Route[]): Readonly<Record<string, readonly object[]>> {
+  const offered = below.filter(({ audience, budget }) => audience === 'customer' && budget !== 'console')
   return {
-    secrets: (secrets ?? []).map(callOf),
-    actions: (verbs ?? []).filter(({ method }) => method !== 'GET').map(callOf),
+    secrets: offered.filter(({ isCredentialRead }) => isCredentialRead).map(callOf),
+    actions: offered.filter(({ method, isCredentialRead }) => method !== 'GET' && !isCredentialRead).map(callOf),
   }
 }
 
@@ -148,7 +145,12 @@ const momentsOf = ({ view, moments }: ManagedNoun): Readonly<Record<string, obje
 /** Text of the file of definitions. */
 export function definitionsText(nouns: readonly ManagedNoun[], routes: readonly Route[]): string {
   const kept = new Set(nouns.flatMap(keptBy))
-  const others = routes.filter((route) => !kept.has(route))
+  // a route belongs to the noun with the longest path
+  const owners = nouns.toSorted((one, other) => pathOf(other).length - pathOf(one).length)
+  const others = Map.groupBy(
+    routes.filter((route) => !kept.has(route)),
+    (route) => owners.find((noun) => route.path.startsWith(`${pathOf(noun)}/`)),
+  )
   const definitions = nouns.map((noun) => {
     const { list, create, read, remove } = noun.routes
     const { parent, isListPartial: isPartial = false } = noun
@@ -170,7 +172,7 @@ export function definitionsText(nouns: readonly ManagedNoun[], routes: readonly 
       changes: noun.changes.map(changeOf),
       attributes: attributesOf(noun),
       moments: momentsOf(noun),
-      ...besides(noun, others),
+      ...besides(others.get(noun) ?? []),
     }
   })
   return `${JSON.stringify({ format: DEFINITIONS_FORMAT, nouns: definitions }, null, 2)}\n`

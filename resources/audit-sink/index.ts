@@ -5,6 +5,7 @@ import { BATCH_ENTRIES_MAXIMUM } from '../../domain/audit-sink/rules.ts'
 import { URL_LENGTH_MAXIMUM } from '../../domain/webhook/rules.ts'
 import { DateTime, PrintableName, Uuid } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { managed } from '../kit/managed.ts'
 
 const Url = z
   .string()
@@ -130,3 +131,35 @@ export const AUDIT_SINK_ROUTES = [
   updateAuditSink,
   deleteAuditSink,
 ] as const
+
+export const managedAuditSink = managed({
+  noun: 'audit_sink',
+  view: AuditSinkView,
+  routes: { list: listAuditSinks, create: createAuditSink, read: getAuditSink, remove: deleteAuditSink },
+  names: ['name'],
+  uniqueIn: 'account',
+  changes: [
+    {
+      by: updateAuditSink,
+      sets: ['name', 'url', 'bucket', 'prefix', 'region', 'access_key_id', 'secret_access_key', 'enabled'],
+    },
+  ],
+  fields: {
+    prefix: { isChosen: true },
+    region: { isChosen: true },
+    secret_access_key: { shows: 'nothing', isSecret: true },
+    after: { shows: 'nothing' },
+  },
+  facts: ['id', 'created_at'],
+  moments: [
+    'state',
+    'sent_sequence',
+    'pending_entries',
+    'oldest_pending_at',
+    'skipped_entries',
+    'last_sent_at',
+    'failing_since',
+    'response_status',
+    'error',
+  ],
+})

@@ -1,2 +1,3 @@
+export * from './managed.ts'
 export * from './routes.ts'
 export * from './stored.ts'

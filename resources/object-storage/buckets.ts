@@ -2,6 +2,7 @@
  *  the API: clients send and get them with signed addresses. */
 import { z } from 'zod'
 import { completeListOf, DateTime, LIST_LIMIT_DEFAULT, limitOf, ZoneName } from '../kit/shapes.ts'
+import { managed } from '../kit/managed.ts'
 import { routesUnder } from '../kit/verbs.ts'
 
 export const PRESIGNED_SECONDS_MAXIMUM = 3_600
@@ -168,3 +169,21 @@ export const BUCKET_ROUTES = [
   deleteObjectStorageObject,
   presignObjectStorageObject,
 ] as const
+
+export const managedBucket = managed({
+  noun: 'object_storage_bucket',
+  key: 'bucket',
+  view: BucketView,
+  routes: {
+    list: listObjectStorageBuckets,
+    create: createObjectStorageBucket,
+    remove: deleteObjectStorageBucket,
+  },
+  identity: 'name',
+  parent: { field: 'zone', refers: 'object_storage', parameter: 'zone', own: 'bucket' },
+  names: ['name'],
+  uniqueIn: 'parent',
+  changes: [],
+  facts: ['created_at'],
+  moments: [],
+})

@@ -5,7 +5,9 @@ import { fixed, resource } from '../kit/define.ts'
 import { OperationView } from '../operation/index.ts'
 import { DateTime, Metered, OperationProgress, OperationStanza, ZoneName } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { managed } from '../kit/managed.ts'
 import { BUCKET_ROUTES } from './buckets.ts'
+export { managedBucket } from './buckets.ts'
 import { AGE, READY, ZONE } from '../kit/columns.ts'
 import { OBSERVED } from '../kit/fields.ts'
 
@@ -195,4 +197,16 @@ export const toObjectStorageView = (
   backend: facts.backend,
   bucket_prefix: facts.backend === 'rgw' ? null : facts.bucketPrefix,
   durability,
+})
+
+export const managedObjectStorage = managed({
+  noun: 'object_storage',
+  view: ObjectStorageView,
+  routes: { list: listObjectStorage, create: enableObjectStorage },
+  identity: 'zone',
+  names: ['zone'],
+  uniqueIn: 'account',
+  changes: [],
+  facts: ['id', 'endpoint', 'certificate_authority', 'access_key_id', 'backend', 'bucket_prefix', 'created_at'],
+  moments: ['quota_bytes', 'used_bytes', 'object_count', 'usage_measured_at', 'durability'],
 })

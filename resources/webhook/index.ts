@@ -9,6 +9,7 @@ import {
 import { resource } from '../kit/define.ts'
 import { ById, DateTime, Id, pageOf, PageQuery, PrintableName } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
+import { managed } from '../kit/managed.ts'
 import { AGE, READY, TITLE } from '../kit/columns.ts'
 import { OBSERVED } from '../kit/fields.ts'
 
@@ -207,3 +208,14 @@ export const WEBHOOK_ROUTES = [
   listWebhookDeliveries,
   resendWebhookDelivery,
 ] as const
+
+export const managedWebhook = managed({
+  noun: 'webhook',
+  view: WebhookView,
+  routes: { list: listWebhooks, create: createWebhook, read: getWebhook, remove: deleteWebhook },
+  names: ['name'],
+  changes: [{ by: updateWebhook, sets: ['name', 'url', 'events', 'enabled'] }],
+  fields: { events: { isSet: true } },
+  facts: ['id', 'created_at'],
+  moments: ['state', 'pause_reason', 'failing_since', 'last_delivered_at', 'pending_deliveries'],
+})

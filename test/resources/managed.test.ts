@@ -202,6 +202,80 @@ describe.each(MANAGED.map((noun) => [noun.noun, noun] as const))('%s', (_name, n
   })
 })
 
+/** What customers list or create and no program keeps, by the reason. */
+const NOT_KEPT: Readonly<Record<string, readonly string[]>> = {
+  'members of a backend, which its load balancer has': ['add_load_balancer_member'],
+  'made by schedules; removed by retention': [
+    'create_backup',
+    'list_backups',
+    'list_database_backups',
+    'create_kubernetes_cluster_snapshot',
+    'list_kubernetes_cluster_snapshots',
+  ],
+  'ends by itself': ['list_playgrounds', 'start_playground'],
+  'of the catalogue: programs only read it': [
+    'list_dev_cluster_versions',
+    'list_kubernetes_versions',
+    'list_plans',
+    'list_prices',
+    'list_regions',
+    'list_templates',
+    'list_zones',
+  ],
+  'of people, who sign in': [
+    'create_api_token',
+    'create_invitation',
+    'list_api_tokens',
+    'list_invitations',
+    'list_members',
+    'list_sessions',
+    'list_support_consents',
+    'start_account_totp_setup',
+    'start_login_second_factor_setup',
+  ],
+  'of billing': [
+    'create_payment_setup_session',
+    'list_billing_log',
+    'list_credits',
+    'list_invoices',
+    'list_payment_methods',
+  ],
+  'a request to people, who answer it': [
+    'create_private_cloud_request',
+    'create_quota_request',
+    'list_private_cloud_requests',
+    'list_quota_requests',
+  ],
+  'what has happened, or is so': [
+    'list_account_quotas',
+    'list_audit_entries',
+    'list_notices',
+    'list_operations',
+    'list_webhook_deliveries',
+  ],
+  'data in a bucket, which clients of S3 keep': ['list_object_storage_objects'],
+}
+
+test('whatever customers list or create is registered, or says why not', () => {
+  const kept = new Set(
+    MANAGED.flatMap(({ routes, changes }) => [
+      routes.list?.id,
+      routes.create.id,
+      ...changes.flatMap((change) =>
+        'each' in change ? [change.list?.id, change.add.id] : 'by' in change ? [change.by.id] : [],
+      ),
+    ]),
+  )
+  const offered = ROUTES.filter(
+    (route) =>
+      route.audience === 'customer' &&
+      (itemOf(route) !== undefined ||
+        (route.method === 'POST' && /^(create|add|allocate|enable|start)_/.test(route.id))),
+  )
+  const others = offered.flatMap(({ id }) => (kept.has(id) ? [] : [id]))
+  expect(others.sort()).toEqual(Object.values(NOT_KEPT).flat().sort())
+})
+
 /** What kubectl may change and REST may not, and why. */
 const ONLY_BY_KUBECTL: readonly string[] = ['server sshKeys'] // a rebuild by kubectl takes other keys
 
