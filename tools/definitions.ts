@@ -85,7 +85,7 @@ function attributesOf(noun: ManagedNoun): Readonly<Record<string, object>> {
       name,
       {
         mode,
-        ...defined({ default: left, creates, shows }),
+        ...defined({ default: left ?? (mode === 'default' ? asked?.parse(undefined) : undefined), creates, shows }),
         ...(set.has(name) ? {} : { replaces: true }),
         // the creation does not take it: a change sets it afterwards
         ...(asked === undefined && creates === undefined ? { later: true } : {}),
