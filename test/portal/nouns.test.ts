@@ -2,6 +2,7 @@
 import { answer, useOutside } from './outside.ts'
 import './components.ts'
 import { registerHooks } from 'node:module'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { openPortal, ruleOf } from '../../portal/api/portal.ts'
 import { customerPortal } from '../../portal/customer.ts'
@@ -11,6 +12,7 @@ import type { Noun, Thing } from '../../portal/nouns/noun.ts'
 import { register } from '../../portal/nouns/registry.ts'
 import { loadTexts, t } from '../../portal/texts/index.ts'
 import { focusFirstFault } from '../../portal/ui/faults.ts'
+import { NOUNS as PATHS } from './browser/kit/paths.ts'
 
 const outside = useOutside()
 
@@ -27,6 +29,17 @@ const nounOf = (name: string): Noun => {
   if (found === undefined) throw new Error(`no noun ${name}`)
   return found
 }
+
+it('are all in the tests of the browser', async () => {
+  // by its address: it has the types of Node, and these tests those of browsers
+  const { LIVES } = (await import(join(import.meta.dirname, 'browser/kit/lives.ts'))) as {
+    readonly LIVES: Readonly<Record<string, { readonly path?: string }>>
+  }
+  expect(Object.keys(LIVES).sort()).toEqual(nouns.map(({ name }) => name).sort())
+  const paths = Object.entries(LIVES).filter(([, { path }]) => path !== undefined)
+  expect(paths.map(([, { path }]) => path)).toEqual(paths.map(([name]) => nounOf(name).path))
+  expect(PATHS.map(([path]) => path)).toEqual(nouns.map(({ path }) => path))
+})
 
 describe('an action', () => {
   it('that replaces a setting begins with the present one', () => {

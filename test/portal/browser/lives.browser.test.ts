@@ -1,0 +1,82 @@
+/** Each noun of customers from its form to its deletion, by the mouse and by the keyboard alone: it is refused, made,
+ *  found in its list, changed and deleted. */
+import { beforeAll, describe, it } from 'vitest'
+import { open, usePortal } from './kit/browser.ts'
+import { type Hands, mouseOf } from './kit/hands.ts'
+import { keyboardOf } from './kit/keyboard.ts'
+import { type Life, LIVES, rename } from './kit/lives.ts'
+import type { Person } from './kit/person.ts'
+
+const portal = usePortal()
+
+/** It would turn the text beside it around. */
+const HOSTILE = '\u202egnp.exe'
+const REFUSED = /^(This form is not accepted|Lower-case letters, digits and dashes)/
+
+const HANDS = [
+  ['mouse', mouseOf],
+  ['keyboard', keyboardOf],
+] as const
+
+const lives = Object.entries(LIVES).flatMap(([noun, life]) => ('file' in life ? [] : [[noun, life] as const]))
+
+const heading = ({ page }: Hands, name: string) => page.getByRole('heading', { level: 1, name, exact: true })
+
+/** Answers its name. */
+async function create(hands: Hands, life: Life, name: string): Promise<string> {
+  const { page, press, fill, answer, sees } = hands
+  const { path, one, named, from, button = `Create ${one}` } = life
+  await open(page, path)
+  if (from === undefined) {
+    await press(button, 'link')
+    await heading(hands, button).waitFor()
+  } else await from(hands)
+  if (named !== undefined) await fill(named, HOSTILE)
+  await life.fill?.(hands)
+  if (life.refuse !== undefined) await life.refuse(hands)
+  else {
+    await press(button)
+    await sees(REFUSED)
+  }
+  if (named !== undefined) await fill(named, name)
+  if (from !== undefined) {
+    await answer(button)
+    return name
+  }
+  await press(button)
+  if (life.hasSecret === true) {
+    await hands.dialog('Keep this now')
+    await answer('I have kept them')
+  }
+  await heading(hands, button).waitFor({ state: 'detached' })
+  return (await page.getByRole('heading', { level: 1 }).innerText()).trim()
+}
+
+async function live(hands: Hands, life: Life, { by, person }: { by: string; person: Person }): Promise<void> {
+  const { page, press, fill, menu, dialog, answer, sees } = hands
+  const { path, one, named = 'Name', typed, ends = 'Delete' } = life
+  const name = await create(hands, life, `by-${by}`)
+  await open(page, path)
+  await press(name, 'link')
+  await heading(hands, name).waitFor()
+  const now = await (life.change?.(hands, name, person) ?? rename(hands, named, name))
+  await heading(hands, now).waitFor()
+  await menu(ends)
+  await dialog(`${ends} ${now}?`)
+  if (typed !== undefined) await fill(`Type ${typed(name, now)} to confirm`, typed(name, now))
+  await answer(ends)
+  await sees(`This ${one} is deleted`)
+}
+
+describe.each(lives)('%s', (_noun, life) => {
+  let person: Person
+  beforeAll(async () => {
+    person = await portal.signUp()
+    await life.before?.(person)
+  })
+
+  it.each(HANDS)('has its life by the %s', async (by, handsOf) => {
+    const page = await portal.page({ as: person, allows: [/status of 404 /, ...(life.allows ?? [])] })
+    await live(handsOf(page), life, { by, person })
+  })
+})
