@@ -1,6 +1,6 @@
 /** What can be chosen in forms: hooks that read the lists they offer. */
 import type { Plan, Template } from '../../client/schema.ts'
-import { itemsOf, useList } from '../api/cache.ts'
+import { itemsOf, useList, useRead } from '../api/cache.ts'
 import { gibibytes, mebibytes, money, number } from '../texts/format.ts'
 import { t } from '../texts/index.ts'
 import type { Option } from '../ui/field.tsx'
@@ -50,6 +50,10 @@ export function useTemplates({ zone }: Values): readonly Option[] {
     note: user,
   }))
 }
+
+/** Versions of Kubernetes, newest first. */
+export const versionsOf = (list: 'list_kubernetes_versions' | 'list_dev_cluster_versions') => (): readonly Option[] =>
+  (useRead(list).data?.items ?? []).map(({ version }) => ({ id: version, name: version }))
 
 /** Items of a noun; with a zone filled in, those of the zone. The service searches where it has more than a page. */
 export function optionsOf(name: NounName, isOffered: (item: Thing) => boolean = () => true) {

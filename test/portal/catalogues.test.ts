@@ -79,8 +79,6 @@ const WITHOUT_PAGE_OF_CUSTOMERS: Readonly<Record<string, string>> = {
   get_server_metadata_setting: 'get_server answers it as metadata_enabled',
   list_prices: 'a dry run of the form has the price of what is filled in',
   get_load_balancer_metrics: 'missing: load balancers have no charts yet',
-  detach_router_network: 'missing: the page of a router does not list its networks yet',
-  list_dev_cluster_versions: 'missing: the form of a dev cluster does not ask for a version',
   get_kubernetes_cluster_token: 'kubectl calls it through the exec plug-in of the kubeconfig',
   get_dev_cluster_token: 'kubectl calls it through the exec plug-in of the kubeconfig',
 }

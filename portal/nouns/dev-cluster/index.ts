@@ -2,7 +2,7 @@
 import { FlaskConical } from 'lucide-react'
 import { t } from '../../texts/index.ts'
 import { noun } from '../noun.ts'
-import { optionsOf, usePlans, useZones } from '../options.ts'
+import { optionsOf, usePlans, useZones, versionsOf } from '../options.ts'
 import { Warning } from './warning.tsx'
 
 export const devCluster = noun({
@@ -24,6 +24,7 @@ export const devCluster = noun({
     { name: 'zone', as: 'cards', useOptions: useZones, isFirstChosen: true },
     { name: 'plan', as: 'cards', useOptions: usePlans },
     { name: 'public_ipv4' },
+    { name: 'version', useOptions: versionsOf('list_dev_cluster_versions'), isMore: true },
     { name: 'network_id', useOptions: optionsOf('network'), isMore: true },
     { name: 'ssh_key_ids', as: 'many', useOptions: optionsOf('ssh_key'), isMore: true },
     { name: 'labels', isMore: true },

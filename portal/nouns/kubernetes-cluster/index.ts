@@ -1,14 +1,11 @@
 /** Managed Kubernetes clusters. */
 import { ShipWheel } from 'lucide-react'
 import { lazy } from 'react'
-import { useRead } from '../../api/cache.ts'
 import { t } from '../../texts/index.ts'
-import type { Option } from '../../ui/field.tsx'
 import { noun } from '../noun.ts'
-import { optionsOf, useZones } from '../options.ts'
+import { optionsOf, useZones, versionsOf } from '../options.ts'
 
-const useVersions = (): readonly Option[] =>
-  (useRead('list_kubernetes_versions').data?.items ?? []).map(({ version }) => ({ id: version, name: version }))
+const useVersions = versionsOf('list_kubernetes_versions')
 
 export const kubernetesCluster = noun({
   name: 'kubernetes_cluster',

@@ -1,5 +1,6 @@
 /** Routers between private networks. */
 import { Route } from 'lucide-react'
+import { lazy } from 'react'
 import { t } from '../../texts/index.ts'
 import { noun } from '../noun.ts'
 import { optionsOf, useZones } from '../options.ts'
@@ -34,6 +35,13 @@ export const router = noun({
     {
       operation: 'delete_router',
       confirm: { type: ({ name }) => name, goes: () => [t().choices.goesForGood] },
+    },
+  ],
+  tabs: [
+    {
+      id: 'networks',
+      name: () => t().fields.networks,
+      view: lazy(async () => ({ default: (await import('./networks.tsx')).NetworksTab })),
     },
   ],
 })

@@ -18,6 +18,9 @@ interface Journey {
   readonly walk: (keyboard: Keyboard, person: Person) => Promise<void>
 }
 
+/** What the service answers when it makes one. */
+type Made<Name extends string> = Readonly<Record<Name | 'operation', { readonly id: string }>>
+
 const JOURNEYS: readonly Journey[] = [
   {
     name: 'webhooks: created with a secret that is shown once, tried, renamed, with a new secret, deleted',
@@ -212,6 +215,31 @@ const JOURNEYS: readonly Journey[] = [
       await press('Withdraw')
       await answer('Withdraw')
       await sees('withdrawn')
+    },
+  },
+  {
+    name: 'a router: a network leaves it, and joins again',
+    async begin({ customer }) {
+      const zone = 'eu-1b'
+      const network = (await customer.request<Made<'network'>>('POST', '/v1/networks', { zone, name: 'inner' })).body
+      await customer.finished(network.operation.id)
+      const body = { zone, name: 'between', network_ids: [network.network.id] }
+      const { router, operation } = (await customer.request<Made<'router'>>('POST', '/v1/routers', body)).body
+      await customer.finished(operation.id)
+      return `/routers/${router.id}?tab=networks`
+    },
+    async walk({ page, press, choose, dialog, answer }) {
+      const row = page.getByRole('row', { name: /inner.*10\./ })
+      await row.waitFor()
+      await press('Detach')
+      await dialog('Detach 10.0.0.1?')
+      await answer('Detach')
+      await row.waitFor({ state: 'detached' })
+      await press('Attach network')
+      await dialog('Attach network between?')
+      await choose('Network', 'inner')
+      await answer('Attach network')
+      await row.waitFor()
     },
   },
   {

@@ -130,6 +130,22 @@ describe('a page whose read fails in the background', () => {
   })
 })
 
+describe('the form of a dev cluster', () => {
+  it('offers the versions that the service has', async () => {
+    const page = await portal.page({ as: await portal.signUp() })
+    const items = ['1.36', '1.35'].map((version) => ({ version, status: 'supported' }))
+    await page.route('**/v1/dev-clusters/versions', (route) => route.fulfill({ json: { items, next_cursor: null } }))
+    await open(page, '/dev-clusters/new')
+    await page.getByText('More settings').click()
+    await page.getByRole('button', { name: /Version/ }).click()
+    await page.getByRole('option', { name: '1.35' }).click()
+    await page
+      .getByText(/--version 1\.35/)
+      .first()
+      .waitFor()
+  })
+})
+
 describe('a link of a mail', () => {
   it('works in another language, too', async () => {
     const page = await portal.page()
