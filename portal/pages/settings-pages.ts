@@ -26,6 +26,6 @@ export const SETTINGS_PAGES: readonly SettingsPage[] = [
   { id: 'security', path: '/settings/security', name: () => t().account.security, icon: ShieldCheck },
   { id: 'billing', path: '/settings/billing', name: () => t().account.billing, icon: CreditCard },
   { id: 'quotas', path: '/settings/quotas', name: () => t().account.quotas, icon: Gauge },
-  { id: 'support', path: '/settings/support', name: () => t().support.title, icon: LifeBuoy },
-  { id: 'private-cloud', path: '/settings/private-cloud', name: () => t().privateCloud.title, icon: Warehouse },
+  { id: 'support', path: '/settings/support', name: () => t().account.support, icon: LifeBuoy },
+  { id: 'private-cloud', path: '/settings/private-cloud', name: () => t().account.privateCloud, icon: Warehouse },
 ]

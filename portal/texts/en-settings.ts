@@ -1,6 +1,6 @@
 /** Texts of pages of settings in English; their type in every language. */
 import type { Words } from './en-nouns.ts'
-import { number } from './format.ts'
+import { number, plural } from './format.ts'
 
 export const enSettings = {
   sessions: {
@@ -75,5 +75,60 @@ export const enSettings = {
     linkNote: 'Members of the organisation become members of this account, with their role in the organisation.',
     linked: 'Linked',
     confirmed: 'Confirmed',
+  },
+  support: {
+    note: 'Support enters this account only with your consent. A consent expires.',
+    grant: 'Give consent',
+    mode: 'Access',
+    modes: { read_only: 'Read', elevated: 'Read and change' },
+    modeNotes: { read_only: 'Sees resources, but no credentials', elevated: 'Changes resources too' },
+    hours: 'Hours',
+    reference: 'Ticket',
+    referenceNote: 'The number of your request to support.',
+    none: 'Nobody has access.',
+    sessions: 'Sessions',
+    valid: 'valid',
+    revoked: 'revoked',
+    expired: 'expired',
+    revokeNote: 'Open support sessions end at once.',
+  },
+  privateCloud: {
+    note: 'Hosts that run servers of this account only.',
+    none: 'This account has no private hosts yet. Ask for some.',
+    ask: 'Ask for hosts',
+    isOpen: 'A request is open already.',
+    vcpus: 'vCPUs',
+    disk: 'Disk',
+    notes: 'What you need them for',
+    cpuOf: (used: string, all: string) => `${used} of ${all} vCPUs`,
+    memoryOf: (used: string, all: string) => `${used} of ${all} of memory`,
+    diskOf: (used: string) => `${used} on local disks`,
+    hosts: (hosts: number, servers: number) =>
+      `${number(hosts)} ${plural(hosts, 'host', 'hosts')}, ${number(servers)} ${plural(servers, 'server', 'servers')}`,
+    requests: 'Requests',
+    noRequests: 'There are no requests.',
+    reason: 'Answer',
+    withdraw: 'Withdraw',
+    states: {
+      open: 'open',
+      in_review: 'in review',
+      fulfilled: 'fulfilled',
+      declined: 'declined',
+      withdrawn: 'withdrawn',
+    },
+  },
+  payments: {
+    noCredits: 'There is no credit.',
+    left: 'Left',
+    creditStates: { live: 'in use', spent: 'spent', expired: 'expired', revoked: 'revoked' },
+    methods: 'Payment methods',
+    noMethods: 'There is no payment method.',
+    until: 'Valid until',
+    default: 'Used first',
+    makeDefault: 'Use first',
+    transfer: 'Transfer of this month',
+    transferNote: (allowance: string, price: string) =>
+      `${allowance} of outgoing transfer are included for each server, then ${price} per GiB.`,
+    log: 'Charges by day',
   },
 }

@@ -24,6 +24,7 @@ const outside = useOutside()
 beforeAll(async () => {
   openPortal(customerPortal)
   await loadTexts(loadOperatorTexts)
+  await loadSettingsTexts()
 })
 beforeEach(() => cache.clear())
 
@@ -274,7 +275,6 @@ describe('the next page of a list', () => {
       async () => createElement((await import('../../portal/pages/audit.tsx')).AuditPage),
     ],
   ])('of %s is asked for again beside what was read', async (_what, operation, input, item, load) => {
-    await loadSettingsTexts()
     const query = cache.getQueryCache().build(cache, { queryKey: keyOf(operation, input) })
     query.setState({
       data: { pages: [{ items: [item], next_cursor: 'next' }], pageParams: [''] },

@@ -25,10 +25,15 @@ export const Credits = (): ReactNode => (
       label={t().dashboard.credit}
       idOf={({ id }) => id}
       nameOf={({ label }) => label}
-      none={t().payments.noCredits}
+      none={settingsTexts().payments.noCredits}
       columns={[
         { id: 'label', name: t().fields.name, cell: ({ label }) => <span dir="auto">{label}</span> },
-        { id: 'left', name: t().payments.left, cell: ({ remaining_cents: cents }) => money(cents), isEnd: true },
+        {
+          id: 'left',
+          name: settingsTexts().payments.left,
+          cell: ({ remaining_cents: cents }) => money(cents),
+          isEnd: true,
+        },
         {
           id: 'amount',
           name: settingsTexts().billing.amount,
@@ -40,7 +45,7 @@ export const Credits = (): ReactNode => (
           name: t().fields.expires_at,
           cell: ({ expires_at: at }) => (at === null ? '–' : <Time instant={at} />),
         },
-        { id: 'state', name: t().fields.state, cell: ({ state }) => t().payments.creditStates[state] },
+        { id: 'state', name: t().fields.state, cell: ({ state }) => settingsTexts().payments.creditStates[state] },
       ]}
     />
   </Stack>
@@ -49,7 +54,7 @@ export const Credits = (): ReactNode => (
 export function Methods(): ReactNode {
   const may = useMay()
   const [ask, dialog] = useQuestion(['list_payment_methods', 'get_payment_configuration'])
-  const texts = t().payments
+  const texts = settingsTexts().payments
   return (
     <Stack>
       <h2>{texts.methods}</h2>
@@ -108,7 +113,7 @@ export function Methods(): ReactNode {
 
 export function Transfer(): ReactNode {
   const { data, error, refetch } = useRead('get_network_transfer', {}, { isAlwaysStale: true })
-  const texts = t().payments
+  const texts = settingsTexts().payments
   if (data === undefined)
     return (
       <Panel title={texts.transfer}>
@@ -149,7 +154,7 @@ export function Transfer(): ReactNode {
 
 export function Log(): ReactNode {
   const list = useList('list_billing_log')
-  const texts = t().payments
+  const texts = settingsTexts().payments
   const items = itemsOf(list.data)
   if (list.data === undefined)
     return (

@@ -10,6 +10,7 @@ import { useQuestion } from '../../nouns/ask.tsx'
 import { Time } from '../../nouns/value.tsx'
 import { gibibytes, mebibytes, number } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
+import { settingsTexts } from '../../texts/settings.ts'
 import { Button } from '../../ui/button.tsx'
 import { Between, Loading, Panel, Soft, Stack } from '../../ui/layout.tsx'
 import { ProblemView } from '../../ui/problem.tsx'
@@ -24,7 +25,7 @@ export function PrivateCloud(): ReactNode {
   const { data, error } = useRead('get_private_cloud', {}, { isAlwaysStale: true })
   if (data === undefined && error instanceof Refusal) return <ProblemView refusal={error} />
   if (data === undefined) return <Loading />
-  const texts = t().privateCloud
+  const texts = settingsTexts().privateCloud
   const { minimums } = data
   return (
     <Stack gap="loose">
@@ -70,7 +71,7 @@ export function PrivateCloud(): ReactNode {
 }
 
 function Zone({ zone }: { readonly zone: PrivateCloudZone }): ReactNode {
-  const texts = t().privateCloud
+  const texts = settingsTexts().privateCloud
   const cpu = texts.cpuOf(number(zone.vcpus_used), number(zone.vcpus))
   const memory = texts.memoryOf(mebibytes(zone.memory_used_mebibytes), mebibytes(zone.memory_mebibytes))
   return (
@@ -89,7 +90,7 @@ function Zone({ zone }: { readonly zone: PrivateCloudZone }): ReactNode {
 
 function Requests(): ReactNode {
   const may = useMay()
-  const texts = t().privateCloud
+  const texts = settingsTexts().privateCloud
   return (
     <Stack>
       <h2>{texts.requests}</h2>

@@ -9,6 +9,7 @@ import { type Question, useQuestion } from '../../nouns/ask.tsx'
 import { useRequestKeys } from '../../nouns/request-key.ts'
 import { number } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
+import { settingsTexts } from '../../texts/settings.ts'
 import { quotaText } from '../../texts/service.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -96,12 +97,12 @@ function Withdraw({ name, requests, ask }: WithdrawProps): ReactNode {
         ask({
           operation: 'withdraw_quota_request',
           path: { id: request.id },
-          title: t().choices.confirm(t().privateCloud.withdraw, quotaText(name)),
-          button: t().privateCloud.withdraw,
+          title: t().choices.confirm(settingsTexts().privateCloud.withdraw, quotaText(name)),
+          button: settingsTexts().privateCloud.withdraw,
         })
       }
     >
-      {t().privateCloud.withdraw}
+      {settingsTexts().privateCloud.withdraw}
     </Button>
   )
 }

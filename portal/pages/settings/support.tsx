@@ -26,15 +26,15 @@ export const Support = (): ReactNode => (
 
 const whyOver = (consent: { readonly revoked_at: string | null; readonly expires_at: string }): string | undefined =>
   consent.revoked_at !== null
-    ? t().support.revoked
+    ? settingsTexts().support.revoked
     : new Date(consent.expires_at).getTime() <= now()
-      ? t().support.expired
+      ? settingsTexts().support.expired
       : undefined
 
 function Consents(): ReactNode {
   const may = useMay()
   const [ask, dialog] = useQuestion(['list_support_consents'])
-  const texts = t().support
+  const texts = settingsTexts().support
   if (!may('list_support_consents')) return <Soft>{t().problem.askOwner}</Soft>
   return (
     <Stack>
@@ -69,7 +69,7 @@ function Consents(): ReactNode {
       </Between>
       <Rows
         list="list_support_consents"
-        label={texts.title}
+        label={t().account.support}
         idOf={({ id }) => id}
         nameOf={({ mode }) => texts.modes[mode]}
         none={texts.none}
