@@ -76,7 +76,15 @@ function attributesOf(noun: ManagedNoun): Readonly<Record<string, object>> {
   const wishes = [...new Set([...Object.keys(created).filter((name) => !replaced.has(name)), ...set])]
   const wished = wishes.map((name) => {
     const field = fields[name] ?? {}
-    const { creates, default: left, shows, isOptional: _optional, isChosen: _chosen, ...rest } = field
+    const {
+      creates,
+      default: left,
+      shows,
+      isOptional: _optional,
+      isChosen: _chosen,
+      isEdited: _edited,
+      ...rest
+    } = field
     const asked = created[name]
     const answered = shownOf(view, name, field)
     const mode = modeOf(field, asked, answered)

@@ -1,10 +1,10 @@
 /** Writes the generated files: `npm run generate`. The CRDs, one per kind, and the ClusterRoles of accounts, from the
  *  definitions in `resources/`; the charts' rights of the webhook, the API server, the controllers and the agents, from
  *  the registrations in `apiserver/` and `controllers/` and the rules of the embedded Kubernetes API; the tables of
- *  values in the charts' READMEs, from their schemas; the page of settings, from those of the processes; what the
- *  portal knows of the routes. Unit tests
- *  compare the committed files with this output. Every `npm ci` generates the types of the client (`--client`, and
- *  nothing else), which are not committed. */
+ *  values in the charts' READMEs, from their schemas; the page of settings, from those of the processes; the
+ *  page of changes, from the registrations of nouns; what the portal knows of the routes. Unit tests compare the
+ *  committed files with this output. Every `npm ci` generates the types of the client (`--client`, and nothing else),
+ *  which are not committed. */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
@@ -23,6 +23,7 @@ import { FIELD_DESCRIPTIONS } from '../resources/descriptions.ts'
 import { crds } from '../controllers/kit/crds.ts'
 import { ROUTES } from '../resources/index.ts'
 import { VERSION } from '../domain/version.ts'
+import { changesPage } from './changes-page.ts'
 import { withValueTable } from './chart-values.ts'
 import { clientTypes } from './client-types/client-types.ts'
 import { portalFiles } from './portal-catalogue.ts'
@@ -35,6 +36,7 @@ export const CHART_ROLE_FOLDER = 'charts/svccloud/files/roles'
 export const CHART_FOLDER = 'charts'
 export const PORTAL_FOLDER = 'portal/generated'
 export const SETTINGS_PAGE = 'docs/settings.md'
+export const CHANGES_PAGE = 'docs/changing.md'
 export const CHARTS = ['svccloud', 'svccloud-node-agent'] as const
 const headerOf = (source: string): string =>
   `# Generated from ${source} by \`npm run generate\`; never edited by hand.\n`
@@ -124,6 +126,7 @@ async function writeCommitted(): Promise<void> {
   for (const [file, text] of [...chartFiles(), ...(await chartReadmes())])
     await writeFile(join(workingDirectory(), CHART_FOLDER, file), text)
   await writeFile(join(workingDirectory(), SETTINGS_PAGE), settingsPage())
+  await writeFile(join(workingDirectory(), CHANGES_PAGE), changesPage())
   await writeFiles(PORTAL_FOLDER, portalFiles(ROUTES))
 }
 

@@ -71,6 +71,8 @@ export interface ManagedField extends ManagedMembers {
   /** Null when left out, though the view always shows something. */
   readonly isOptional?: boolean
   readonly isSecret?: boolean
+  /** An edit by kubectl changes it, although no request does. */
+  readonly isEdited?: boolean
   /** The noun whose id it is. */
   readonly refers?: string
   /** The order of its members means nothing. */
@@ -142,6 +144,10 @@ export const managed = <View extends z.ZodObject, Field extends keyof View['shap
     readonly moments: readonly Field[]
   },
 ): ManagedNoun => noun
+
+/** The field of a spec with the attribute. */
+export const specFieldOf = (attribute: string): string =>
+  attribute.replaceAll(/_([a-z0-9])/g, (_all, letter: string) => letter.toUpperCase())
 
 const isNames = (sets: readonly string[] | Readonly<Record<string, string>>): sets is readonly string[] =>
   Array.isArray(sets)

@@ -59,7 +59,8 @@ export const managedServer = managed({
     public_ipv4: { shows: 'presence', as: 'public_ipv4_address' },
     template: { isOptional: true },
     custom_image_id: { refers: 'custom_image' },
-    ssh_keys: { shows: 'nothing', isSet: true, same: 'trimmed' },
+    // for the next rebuild
+    ssh_keys: { shows: 'nothing', isSet: true, same: 'trimmed', isEdited: true },
     ssh_key_ids: { shows: 'nothing', isSet: true, refers: 'ssh_key' },
     user_data: { shows: 'nothing', isSecret: true },
     init_script_id: { refers: 'init_script' },
