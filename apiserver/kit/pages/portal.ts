@@ -48,12 +48,20 @@ export function originsOf(urls: readonly string[]): readonly string[] {
 /** Of images of a deployment: whoever opens one gets a picture that can do nothing. */
 const IMAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 
-const headersOf = (connects: readonly string[]) => ({
-  'content-security-policy': policyOf(connects),
+/** Of every file. */
+const FILE_HEADERS = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
-  'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
+}
+/** Policies are of pages, and of workers, of which there are none: browsers ignore them here. A first visit has a dozen
+ *  of these files. */
+const SCRIPT_OR_STYLE = /^text\/(javascript|css)\b/
+
+const headersOf = (connects: readonly string[]) => ({
+  ...FILE_HEADERS,
+  'content-security-policy': policyOf(connects),
+  'cross-origin-opener-policy': 'same-origin',
   'permissions-policy': 'camera=(), microphone=(), geolocation=(), payment=(), usb=()',
 })
 
@@ -178,7 +186,8 @@ export function portalPages(
       const isBrand = path.startsWith(BRANDED)
       const caching = isBrand || path.startsWith(HASHED) ? FOREVER : CHECKED
       const policy = isBrand ? { 'content-security-policy': IMAGE_POLICY } : {}
-      sendStaticFile(request, response, file, { ...headers, ...policy, 'cache-control': caching })
+      const own = SCRIPT_OR_STYLE.test(file.type) ? FILE_HEADERS : { ...headers, ...policy }
+      sendStaticFile(request, response, file, { ...own, 'cache-control': caching })
       return true
     }
     if (hasExtension(path) || !acceptsHtml(request)) return others(request, response)

@@ -183,6 +183,17 @@ describe('the files', () => {
     expect(await caching('/theme.js')).toBe('no-cache')
   })
 
+  it.each(['/assets/index-1.js', '/assets/index-1.css'])('%s has no headers of pages', async (path) => {
+    const { headers } = await get(await serve(), path, {})
+    expect(headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-resource-policy': 'same-origin',
+    })
+    for (const name of ['content-security-policy', 'cross-origin-opener-policy', 'permissions-policy'])
+      expect(headers).not.toHaveProperty(name)
+  })
+
   it.each([
     ['br, gzip', 'br', brotliDecompressSync],
     ['gzip, deflate', 'gzip', gunzipSync],
