@@ -28,6 +28,7 @@ export const bench: Bench = {
     'every object has its own strings and members, as parsed. Half of its bytes are conditions, the operation and ' +
     'timestamps, which the controllers read.',
   pairs: 3,
+  isCount: true,
   tier: 'database',
   async open(round) {
     setFlagsFromString('--expose-gc')

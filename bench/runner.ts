@@ -27,10 +27,12 @@ export interface Bench {
   readonly limits?: Readonly<Record<string, number>>
   /** The number of pairs, when each takes long. */
   readonly pairs?: number
+  /** It counts, and measures no time: no pair is discarded. */
+  readonly isCount?: boolean
   /** What prevents it from reaching a goal that it has not reached. */
   readonly heldBy?: string
   /** The tier of tests with the same requirements of a machine. */
-  readonly tier: 'database' | 'qemu' | 'network' | 'e2e' | 'cluster'
+  readonly tier: 'database' | 'qemu' | 'network' | 'e2e' | 'cluster' | 'browser'
   /** A program that is the peer, which the machine may lack. */
   readonly program?: string
   open(round: Round): Promise<World>
@@ -75,7 +77,11 @@ export async function measure(bench: Bench, seconds: number, round: Round = 'ful
       const before = spinFloor()
       const figures = await runPair(world, seconds, pair % 2 === 0)
       const after = spinFloor()
-      if (round === 'short' || Math.max(before, after) / Math.min(before, after) <= FLOOR_RATIO_MAXIMUM)
+      if (
+        round === 'short' ||
+        bench.isCount === true ||
+        Math.max(before, after) / Math.min(before, after) <= FLOOR_RATIO_MAXIMUM
+      )
         kept.push(figures)
     }
     await world.finish?.()

@@ -1,0 +1,3 @@
+import { shortRounds } from './short-rounds.ts'
+
+await shortRounds('browser')
