@@ -531,6 +531,12 @@ export const de: Texts = {
     privateKey: 'Privater Schlüssel (PEM)',
     names: 'Namen',
     addCertificate: 'Zertifikat hinzufügen',
+    counted: 'Gezählt von der aktiven Maschine, seit sie aktiv ist. Nach einer Übernahme beginnt es bei null.',
+    open: 'Jetzt offen',
+    connections: 'Verbindungen',
+    countedRequests: 'Anfragen',
+    omitted: (count) =>
+      `${number(count)} ${plural(count, 'weiteres Mitglied ist', 'weitere Mitglieder sind')} nicht im Bericht.`,
     noCertificates: 'Es gibt keine Zertifikate. Frontends mit dem Modus https brauchen eines.',
   },
   console: {

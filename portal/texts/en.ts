@@ -533,6 +533,11 @@ export const en = {
     privateKey: 'Private key (PEM)',
     names: 'Names',
     addCertificate: 'Add a certificate',
+    counted: 'Counted by the active machine since it became active. A takeover begins at zero.',
+    open: 'Open now',
+    connections: 'Connections',
+    countedRequests: 'Requests',
+    omitted: (count: number) => `${number(count)} more ${plural(count, 'member is', 'members are')} not in the report.`,
     noCertificates: 'There are no certificates. Frontends with the mode https need one.',
   },
   console: {

@@ -78,7 +78,6 @@ const WITHOUT_PAGE_OF_CUSTOMERS: Readonly<Record<string, string>> = {
   list_regions: 'every zone names its region',
   get_server_metadata_setting: 'get_server answers it as metadata_enabled',
   list_prices: 'a dry run of the form has the price of what is filled in',
-  get_load_balancer_metrics: 'missing: load balancers have no charts yet',
   get_kubernetes_cluster_token: 'kubectl calls it through the exec plug-in of the kubeconfig',
   get_dev_cluster_token: 'kubectl calls it through the exec plug-in of the kubeconfig',
 }

@@ -41,6 +41,11 @@ export const loadBalancer = noun({
       view: lazy(async () => ({ default: (await import('./parts.tsx')).TrafficTab })),
     },
     {
+      id: 'metrics',
+      name: () => t().metrics.title,
+      view: lazy(async () => ({ default: (await import('./metrics.tsx')).MetricsTab })),
+    },
+    {
       id: 'certificates',
       name: () => t().balancer.certificates,
       view: lazy(async () => ({ default: (await import('./parts.tsx')).CertificatesTab })),

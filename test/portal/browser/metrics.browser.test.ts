@@ -1,7 +1,8 @@
-/** Charts of a server. Simulated guests report no load: the test adds one to what the service answers. */
+/** Charts of a server, counts of a load balancer. Simulated guests report no load: the test adds one to what the service answers. */
 import { describe, expect, it } from 'vitest'
 import { accessFaults, overflow } from './kit/access.ts'
 import { open, usePortal } from './kit/browser.ts'
+import { MANAGED_PATHS, showManaged } from './kit/managed.ts'
 import { serverOf } from './kit/server.ts'
 
 const portal = usePortal()
@@ -48,5 +49,23 @@ describe('charts of a server', () => {
     await expect.poll(() => page.getByRole('cell', { name: '0.5', exact: true }).count()).toBeGreaterThan(0)
     expect(await page.getByRole('cell', { name: '–' }).count()).toBeGreaterThanOrEqual(20)
     expect([await accessFaults(page), await overflow(page)]).toEqual([[], []])
+  })
+})
+
+describe('counts of a load balancer', () => {
+  it('are read again on a click', async () => {
+    const page = await portal.page({ as: await portal.signUp() })
+    await showManaged(page, portal.url)
+    const [balancer = ''] = MANAGED_PATHS
+    await open(page, balancer)
+    await page.getByRole('tab', { name: 'Metrics' }).click()
+    await page.getByRole('row', { name: /^web 3 41,000 1 KiB 5 GiB 90,000$/ }).waitFor()
+    await page.getByRole('row', { name: /^shop \/ a 3 41,000 1 KiB 5 GiB$/ }).waitFor()
+    await page.getByText('2 more members are not in the report.').waitFor()
+    await page.route(/\/load-balancers\/[^/]+\/metrics$/, (route) =>
+      route.fulfill({ json: { node_id: null, observed_at: null, frontends: [], members: [], omitted_members: 0 } }),
+    )
+    await page.getByRole('button', { name: 'Read again' }).click()
+    await page.getByText('There are no measurements yet.').waitFor()
   })
 })

@@ -8,6 +8,7 @@ import type {
   KubernetesClusterSnapshot,
   KubernetesNodePool,
   LoadBalancer,
+  LoadBalancerMetrics,
   Network,
 } from '../../../../client/schema.ts'
 import { openDocumentCheck } from '../../../contract/document-check.ts'
@@ -101,6 +102,15 @@ const loadBalancer: LoadBalancer = {
       ],
     },
   ],
+}
+
+const traffic = { open_connections: 3, connections: 41_000, received_bytes: 1024, transmitted_bytes: 5 * 1024 ** 3 }
+const metrics: LoadBalancerMetrics = {
+  node_id: 'a',
+  observed_at: AT,
+  frontends: [{ name: 'web', ...traffic, requests: 90_000 }],
+  members: [{ id: idOf(12), backend: 'shop', name: 'a', ...traffic }],
+  omitted_members: 2,
 }
 
 const pool: KubernetesNodePool = {
@@ -235,6 +245,7 @@ const backup: DatabaseBackup = {
 const ANSWERS: Readonly<Record<string, object>> = {
   [`/v1/networks/${NETWORK}`]: { network },
   [`/v1/load-balancers/${loadBalancer.id}`]: { load_balancer: loadBalancer },
+  [`/v1/load-balancers/${loadBalancer.id}/metrics`]: metrics,
   [`/v1/kubernetes-clusters/${cluster.id}`]: { kubernetes_cluster: cluster },
   [`/v1/kubernetes-clusters/${cluster.id}/snapshots`]: { items: [clusterSnapshot], next_cursor: null },
   [`/v1/databases/${database.id}`]: { database },
@@ -253,6 +264,7 @@ const ANSWERS: Readonly<Record<string, object>> = {
 export const MANAGED_PATHS = [
   `/load-balancers/${loadBalancer.id}`,
   `/load-balancers/${loadBalancer.id}?tab=traffic`,
+  `/load-balancers/${loadBalancer.id}?tab=metrics`,
   `/load-balancers/${loadBalancer.id}?tab=certificates`,
   `/kubernetes/${cluster.id}`,
   `/kubernetes/${cluster.id}?tab=pools`,
