@@ -30,15 +30,39 @@ export function separateTypes(document: ReturnType<typeof createDocument>): void
 
 function separate(part: unknown, isAlternative = false): void {
   if (typeof part !== 'object' || part === null) return
-  const schema = part as { type?: unknown; anyOf?: unknown } // as far as it is one
+  const schema = part as { type?: unknown; anyOf?: unknown; default?: unknown } // as far as it is one
   if (schema.type === 'null' && !isAlternative) schema.type = ['string', 'null']
   if (Array.isArray(schema.type) && !(schema.type.length === 2 && schema.type.includes('null'))) {
     schema.anyOf = schema.type.map((type: unknown) => ({ type }))
     delete schema.type
   }
+  if (Array.isArray(schema.anyOf)) {
+    joinNull(schema as { anyOf: Alternative[] }) // schemas
+    // Null is no value of a named schema, which is beside it here.
+    if (schema.anyOf !== undefined && schema.default === null) delete schema.default
+  }
   for (const [key, inner] of Object.entries<unknown>({ ...part }))
     if (key === 'anyOf' && Array.isArray(inner)) for (const one of inner) separate(one, true)
     else if (!key.startsWith('example')) separate(inner)
+}
+
+interface Alternative {
+  type?: unknown
+  enum?: unknown[]
+}
+
+/** An alternative that may be null, in place of null as an alternative beside it. A named schema has none. */
+function joinNull(schema: { anyOf?: Alternative[] }): void {
+  const others = (schema.anyOf ?? []).filter(({ type }) => type !== 'null')
+  const [first] = others
+  if (others.length === schema.anyOf?.length || typeof first?.type !== 'string') return
+  const nullable = { ...first, type: [first.type, 'null'], ...(first.enum && { enum: [...first.enum, null] }) }
+  if (others.length > 1) {
+    schema.anyOf = [nullable, ...others.slice(1)]
+    return
+  }
+  delete schema.anyOf
+  Object.assign(schema, { ...nullable, ...schema })
 }
 
 const SCHEMAS = '#/components/schemas/'

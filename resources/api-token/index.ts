@@ -8,7 +8,8 @@ import { ObjectName } from '../kit/fields.ts'
 
 export const ALLOWED_CIDRS_MAXIMUM = 50
 
-const Scope = z.union([z.enum(['read', 'read_write']), z.array(z.enum(PERMISSIONS)).min(1).max(PERMISSIONS.length)])
+const Permission = z.enum(PERMISSIONS).meta({ id: 'Permission' })
+const Scope = z.union([z.enum(['read', 'read_write']), z.array(Permission).min(1).max(PERMISSIONS.length)])
 const Cidr = z.union([z.cidrv4(), z.cidrv6()])
 
 export const ApiToken = z

@@ -48,11 +48,12 @@ function wordOf(schema: Schema): string {
   if (known !== undefined)
     return known
       .map((each) => JSON.stringify(each))
-      .concat('…')
+      .concat('…', [type].flat().includes('null') ? ['null'] : [])
       .join(' | ')
   if (values !== undefined) return values.map((each) => JSON.stringify(each)).join(' | ')
   if (items !== undefined) return `${wordOf(items)}[]`
-  return `${[type].flat().join(' | ')}${format === undefined ? '' : `(${format})`}`
+  const written = (each: string) => (format === undefined || each === 'null' ? each : `${each}(${format})`)
+  return [type].flat().map(written).join(' | ')
 }
 
 /** The fields below a place, one line each. */

@@ -12,8 +12,10 @@ interface Schema {
   readonly enum?: readonly unknown[]
   readonly const?: unknown
   readonly properties?: object
+  readonly items?: Schema
+  readonly default?: unknown
   readonly oneOf?: object
-  readonly anyOf?: object
+  readonly anyOf?: readonly Schema[]
 }
 interface Content {
   readonly $ref?: string
@@ -85,6 +87,18 @@ describe.each(['customer', 'operator'] as const)('in the document for %ss', (aud
 
   test('no schema has the type null alone', () => {
     expect(faultsIn([components, paths], ({ type }, isAlternative) => type === 'null' && !isAlternative)).toEqual([])
+  })
+
+  test('null is an alternative to named schemas only, and then no default', () => {
+    const isBeside = ({ anyOf = [], default: value }: Schema) =>
+      anyOf.some(({ type }) => type === 'null') &&
+      (value !== undefined || anyOf.some(({ type }) => type !== 'null' && type !== undefined))
+    expect(faultsIn([components, paths], isBeside)).toEqual([])
+  })
+
+  test('alternatives have no values in lists without a name', () => {
+    const isUnnamed = ({ anyOf = [] }: Schema) => anyOf.some(({ items }) => items?.type !== undefined)
+    expect(faultsIn([components, paths], isUnnamed)).toEqual([])
   })
 
   test('no schema has members and alternatives', () => {
