@@ -4,10 +4,12 @@ import type { AuditEntry } from '../../client/schema.ts'
 import { itemsOf, useList, useRead } from '../api/cache.ts'
 import { exportAll } from '../api/export.ts'
 import { Refusal } from '../api/refusal.ts'
-import { Time } from '../nouns/value.tsx'
+import type { Noun } from '../nouns/noun.ts'
+import { useThings } from '../nouns/reads.ts'
+import { nounNamed } from '../nouns/registry.ts'
+import { Resource, Time } from '../nouns/value.tsx'
 import { number } from '../texts/format.ts'
 import { t } from '../texts/index.ts'
-import { typeText } from '../texts/service.ts'
 import { Button } from '../ui/button.tsx'
 import { Snippet } from '../ui/copy.tsx'
 import { TextField } from '../ui/field.tsx'
@@ -26,8 +28,9 @@ export function AuditPage(): ReactNode {
   const [filter, setFilter] = useState('')
   const list = useList('list_audit_entries')
   const entries = itemsOf(list.data)
+  const names = useNames()
   const words = filter.toLowerCase().split(/\s+/)
-  const shown = entries.filter((entry) => words.every((word) => textOfEntry(entry).includes(word)))
+  const shown = entries.filter((entry) => words.every((word) => textOfEntry(entry, names).includes(word)))
   return (
     <Page title={t().audit.title} note={t().audit.note}>
       <Chain />
@@ -44,7 +47,7 @@ export function AuditPage(): ReactNode {
         </div>
       </Toolbar>
       {list.error instanceof Refusal && !list.isFetchNextPageError ? <ProblemView refusal={list.error} /> : null}
-      {list.isPending ? <Loading /> : <Entries entries={shown} />}
+      {list.isPending ? <Loading /> : <Entries entries={shown} names={names} />}
       {list.hasNextPage ? <LoadMore list={list} operation="list_audit_entries" /> : null}
     </Page>
   )
@@ -52,12 +55,34 @@ export function AuditPage(): ReactNode {
 
 const actorOf = (entry: AuditEntry): string => entry.token_name ?? (entry.actor_email || entry.actor_kind)
 
-const textOfEntry = (entry: AuditEntry): string =>
-  [entry.action, actorOf(entry), entry.resource_type, entry.resource_id, entry.outcome, entry.source_ip]
+const textOfEntry = (entry: AuditEntry, names: Names): string =>
+  [
+    entry.action,
+    actorOf(entry),
+    entry.resource_type,
+    entry.resource_id,
+    names.get(entry.resource_id) ?? '',
+    entry.outcome,
+    entry.source_ip,
+  ]
     .join(' ')
     .toLowerCase()
 
-function Entries({ entries }: { readonly entries: readonly AuditEntry[] }): ReactNode {
+/** Of resources, by id. */
+type Names = ReadonlyMap<string, string>
+
+/** Operations name what they changed, also when it is deleted. They are read already. */
+function useNames(): Names {
+  const operations = itemsOf(useList('list_operations').data)
+  return new Map(operations.flatMap(({ resource: { id, name } }) => (name === null ? [] : [[id, name] as const])))
+}
+
+interface EntriesProps {
+  readonly entries: readonly AuditEntry[]
+  readonly names: Names
+}
+
+function Entries({ entries, names }: EntriesProps): ReactNode {
   if (entries.length === 0)
     return (
       <Panel>
@@ -80,13 +105,34 @@ function Entries({ entries }: { readonly entries: readonly AuditEntry[] }): Reac
         {
           id: 'resource',
           name: texts.resource,
-          cell: ({ resource_type: type, resource_id: id }) => `${typeText(type)} ${id.slice(0, 8)}`,
+          cell: ({ resource_type: type, resource_id: id }) => (
+            <span title={id}>
+              <Subject type={type} id={id} name={names.get(id) ?? null} />
+            </span>
+          ),
         },
         { id: 'ip', name: t().fields.address, cell: ({ source_ip: address }) => address },
         { id: 'at', name: texts.at, cell: ({ at }) => <Time instant={at} /> },
       ]}
     />
   )
+}
+
+interface SubjectProps {
+  readonly type: string
+  readonly id: string
+  readonly name: string | null
+}
+
+function Subject(props: SubjectProps): ReactNode {
+  const noun = nounNamed(props.type)
+  return noun === undefined || props.name !== null ? <Resource {...props} /> : <Listed {...props} noun={noun} />
+}
+
+/** By the name in the list of its kind: not everything has operations. */
+function Listed({ noun, ...subject }: SubjectProps & { readonly noun: Noun }): ReactNode {
+  const item = useThings(noun).items.find(({ id }) => id === subject.id)
+  return <Resource {...subject} name={item === undefined ? null : noun.titleOf(item)} />
 }
 
 export function Chain(): ReactNode {

@@ -288,6 +288,36 @@ describe('the next page of a list', () => {
   })
 })
 
+describe('the audit log', () => {
+  it('names resources by their operations and lists, and has their ids', async () => {
+    openPortal(customerPortal)
+    const { register } = await import('../../portal/nouns/registry.ts')
+    register((await import('../../portal/nouns.ts')).NOUNS)
+    const entryOf = (type: string, id: string) => ({
+      id: `entry of ${id}`,
+      outcome: 'success',
+      actor_email: 'ada@example.com',
+      resource_type: type,
+      resource_id: id,
+      at: '2026-01-01T00:00:00Z',
+    })
+    const keep = (operation: OperationId, items: readonly object[]) =>
+      cache.setQueryData(keyOf(operation, {}), { pages: [{ items, next_cursor: null }], pageParams: [''] })
+    const ids = ['server-1234', 'ssh-key-1234', 'network-1234', 'session-1234'] as const
+    keep(
+      'list_audit_entries',
+      ids.map((id) => entryOf(id.slice(0, -5).replace('-', '_'), id)),
+    )
+    keep('list_operations', [{ resource: { type: 'server', id: 'server-1234', name: 'web' } }])
+    keep('list_ssh_keys', [{ id: 'ssh-key-1234', name: 'laptop' }])
+    const { AuditPage } = await import('../../portal/pages/audit.tsx')
+    const html = htmlOf(createElement(AuditPage))
+    for (const text of ['>server web</a>', '>ssh key laptop</a>', '>network network-</a>', '>session session-</span>'])
+      expect(html).toContain(text)
+    for (const id of ids) expect(html).toContain(`title="${id}"`)
+  })
+})
+
 describe('a resource without an alarm', () => {
   it('may be among those that are not listed', async () => {
     openPortal(operatorPortal)
