@@ -199,6 +199,14 @@ async function podsMissing(): Promise<string | undefined> {
   return (await canHave([...programs, 'kubectl'])) ? kubernetesMissing() : 'there is no Go to build kubelets with'
 }
 
+async function generatorsMissing(): Promise<string | undefined> {
+  if (!(await answers('go', 'version'))) return 'there is no Go'
+  if (!(await answers('java', '-version'))) return 'java is not installed (Debian: default-jre-headless)'
+  return (await answers('python3', '-c', 'import ensurepip'))
+    ? undefined
+    : 'Python has no environments (Debian: python3-venv)'
+}
+
 interface TierInput {
   readonly name: string
   /** Files with the tier in their name, unless set otherwise. */
@@ -383,6 +391,14 @@ const special: readonly Tier[] = [
     deadlineMinutes: 20,
     isOptIn: true,
     missing: clusterMissing,
+  }),
+  named({
+    name: 'generators',
+    workersMaximum: 1,
+    testTimeoutMilliseconds: 20 * MINUTE_MILLISECONDS,
+    deadlineMinutes: 60,
+    isOptIn: true,
+    missing: generatorsMissing,
   }),
   long({ name: 'qemu-long', deadlineMinutes: 8, missing: qemuMissing }),
   long({ name: 'network-long', deadlineMinutes: 8, missing: networkMissing }),

@@ -17,6 +17,11 @@ export const atLeast = (count: number, hasMore: boolean): string => `${number(co
 export const money = (cents: number): string =>
   new Intl.NumberFormat(locale(), { style: 'currency', currency: 'EUR' }).format(cents / 100)
 
+/** Cents of a euro, as a person types them. */
+export const typedAmount = (cents: number): string => (cents / 100).toFixed(2)
+
+export const CURRENCY = '€'
+
 /** Thousandths of a cent: small amounts keep four digits. */
 export const smallMoney = (millicents: number): string =>
   new Intl.NumberFormat(locale(), { style: 'currency', currency: 'EUR', maximumFractionDigits: 4 }).format(

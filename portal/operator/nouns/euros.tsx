@@ -1,6 +1,7 @@
 /** A field for an amount: typed in euros, sent in cents. */
 import { type ReactNode, useState } from 'react'
 import type { FieldViewProps } from '../../nouns/noun.ts'
+import { CURRENCY, typedAmount } from '../../texts/format.ts'
 import { TextField } from '../../ui/field.tsx'
 import { o } from '../texts/index.ts'
 
@@ -11,7 +12,7 @@ export const centsIn = (text: string): number | string | undefined =>
   text === '' ? undefined : AMOUNT.test(text) ? Math.round(Number(text.replace(',', '.')) * 100) : text
 
 export function Euros({ common, value, set }: FieldViewProps): ReactNode {
-  const [text, setText] = useState(typeof value === 'number' ? (value / 100).toFixed(2) : '')
+  const [text, setText] = useState(typeof value === 'number' ? typedAmount(value) : '')
   const isAmount = text === '' || AMOUNT.test(text)
   return (
     <TextField
@@ -22,7 +23,7 @@ export function Euros({ common, value, set }: FieldViewProps): ReactNode {
         setText(next)
         set(centsIn(next.trim()))
       }}
-      unit="€"
+      unit={CURRENCY}
       inputMode="decimal"
     />
   )

@@ -1,4 +1,5 @@
-/** Charts of a server, counts of a load balancer. Simulated guests report no load: the test adds one to what the service answers. */
+/** Charts of a server, counts of a load balancer. Simulated guests report no load: the test adds one to what the
+ *  service answers. */
 import { describe, expect, it } from 'vitest'
 import { accessFaults, overflow } from './kit/access.ts'
 import { open, usePortal } from './kit/browser.ts'
