@@ -10,23 +10,38 @@ export interface Pages {
   readonly pageParams: readonly unknown[]
 }
 
-/** The list with the new state of an item that it has. Lists are newest first: an item that it does not have goes to
- *  the front, if `isWhole` says that the list has no filter. Undefined when the list has to be read again. */
-export function withItem(list: Pages, item: Item, isWhole: boolean): Pages | undefined {
-  if (list.pages.some(({ items }) => items.some(({ id }) => id === item.id)))
-    return mapItems(list, (items) => items.map((each) => (each.id === item.id ? item : each)))
-  if (!isWhole) return undefined
-  const [first, ...others] = list.pages
-  return first === undefined ? undefined : { ...list, pages: [{ ...first, items: [item, ...first.items] }, ...others] }
+/** Of a list that nobody reads on: one that is open all day does not keep everything that was new. */
+const NEW_ITEMS_MAXIMUM = 200
+
+export interface Applied {
+  /** The same list when it has none of the items. */
+  readonly list: Pages
+  /** It has to be read again: whether a filter lets a new item through is not known here. */
+  readonly isBehind: boolean
 }
 
-/** The list without the item; the same list when it has none. */
-export const withoutItem = (list: Pages, removed: string): Pages =>
-  list.pages.some(({ items }) => items.some(({ id }) => id === removed))
-    ? mapItems(list, (items) => items.filter(({ id }) => id !== removed))
-    : list
-
-const mapItems = (list: Pages, change: (items: readonly Item[]) => readonly Item[]): Pages => ({
-  ...list,
-  pages: list.pages.map((page) => ({ ...page, items: change(page.items) })),
-})
+/** Applies the newest states of items to a list, null for those that are gone. Lists are newest first: an item that it
+ *  does not have goes to the front, if `isWhole` says that the list has no filter. */
+export function withChanges(list: Pages, changes: ReadonlyMap<string, Item | null>, isWhole: boolean): Applied {
+  const unknown = new Map(changes)
+  let isSame = true
+  const pages = list.pages.map((page) => ({
+    ...page,
+    items: page.items.flatMap((item) => {
+      const next = changes.get(item.id)
+      if (next === undefined) return item
+      unknown.delete(item.id)
+      isSame = false
+      return next ?? []
+    }),
+  }))
+  const added = [...unknown.values()].flatMap((item) => item ?? []).toReversed()
+  const [first, ...others] = pages
+  if (added.length === 0 || !isWhole || first === undefined)
+    return { list: isSame ? list : { ...list, pages }, isBehind: added.length > 0 }
+  const items = [...added, ...first.items]
+  return {
+    list: { ...list, pages: [{ ...first, items }, ...others] },
+    isBehind: others.length === 0 && items.length > NEW_ITEMS_MAXIMUM,
+  }
+}

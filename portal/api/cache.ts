@@ -7,6 +7,7 @@ import {
   type UseQueryResult,
   type UseInfiniteQueryResult,
 } from '@tanstack/react-query'
+import { after } from '../system.ts'
 import { type Call, call, sessionLost } from './client.ts'
 import { isLive } from './live.ts'
 import type { Answer, ItemOf, ListId, OperationId, QueryOf } from './operations.ts'
@@ -105,6 +106,24 @@ export const itemsOf = <Item>(data: InfiniteData<ListPart<Item>> | undefined): r
 /** Reads again whatever is on the screen from these operations. */
 export const readAgain = (...ids: readonly OperationId[]): Promise<unknown> =>
   Promise.all(ids.map((id) => cache.invalidateQueries({ queryKey: [id] })))
+
+const REST_MILLISECONDS = 1_000
+/** Keys that were read a moment ago, and whether they have to be read again after it. */
+const resting = new Map<string, boolean>()
+
+/** Reads again what is on the screen from the key, at most once a second: many changes do not begin it anew. */
+export function readAgainSoon(queryKey: readonly unknown[]): void {
+  const name = JSON.stringify(queryKey)
+  const isResting = resting.has(name)
+  resting.set(name, isResting)
+  if (isResting) return
+  void cache.invalidateQueries({ queryKey })
+  after(REST_MILLISECONDS, () => {
+    const isWanted = resting.get(name)
+    resting.delete(name)
+    if (isWanted === true) readAgainSoon(queryKey)
+  })
+}
 
 /** Everything that was read is forgotten: another person, another account. */
 export const forget = (): void => cache.clear()

@@ -1,10 +1,10 @@
 /** The stream of changes of the account, once for a browser: the tab that holds the lock reads it and repeats it to the
  *  others. Whatever is lost, the answer is to read again what is on the screen. */
-import { cache, keyOf } from './cache.ts'
+import { cache, keyOf, readAgainSoon } from './cache.ts'
 import { retryAfterSeconds } from '../../client/follow.ts'
 import { after, fraction, now, pause } from '../system.ts'
 import { sessionLost } from './client.ts'
-import { type Item, type Pages, withItem, withoutItem } from './apply.ts'
+import { type Item, type Pages, withChanges } from './apply.ts'
 import { type ServerSentEvent, serverSentEvents } from './events.ts'
 import { type LiveState, liveState } from './live.ts'
 import type { OperationId } from './operations.ts'
@@ -146,36 +146,34 @@ class Follower {
   #apply(): void {
     const changes = this.#waiting
     this.#waiting = []
-    for (const change of changes) applyChange(this.#feeds.get(change.type), change)
+    for (const [type, feed] of this.#feeds)
+      applyChanges(
+        feed,
+        changes.filter((change) => change.type === type),
+      )
   }
 }
 
-function applyChange(feed: Feed | undefined, { is, id, item }: Change): void {
-  if (feed === undefined) return
-  if (is === 'changed' || (is === 'set' && item === null)) {
-    void cache.invalidateQueries({ queryKey: [feed.list] })
-    if (feed.read !== undefined) void cache.invalidateQueries({ queryKey: keyOf(feed.read, { path: { id } }) })
-    return
+/** Each list is written once, however many of its items have changed. */
+function applyChanges({ list, read, member, isListShort }: Feed, changes: readonly Change[]): void {
+  const items = new Map<string, Item | null>()
+  for (const { is, id, item } of changes) {
+    const isUnsent = is === 'changed' || (is === 'set' && item === null)
+    if (isUnsent) readAgainSoon([list])
+    else items.set(id, item)
+    if (read === undefined) continue
+    const key = keyOf(read, { path: { id } })
+    if (isUnsent || item === null || isListShort) readAgainSoon(key)
+    if (item === null) continue
+    cache.setQueryData<Readonly<Record<string, object>>>(key, (answer) =>
+      answer === undefined ? undefined : { ...answer, [member]: { ...answer[member], ...item } },
+    )
   }
-  for (const [key, list] of cache.getQueriesData<Pages>({ queryKey: [feed.list] })) {
-    if (list === undefined || !('pages' in list)) continue
-    const isWhole = Object.keys(Object(key[1])).length === 0
-    const next = item === null ? withoutItem(list, id) : withItem(list, item, isWhole)
-    if (next === undefined) void cache.invalidateQueries({ queryKey: key })
-    else if (next !== list) cache.setQueryData(key, next)
+  if (items.size === 0) return
+  for (const [key, pages] of cache.getQueriesData<Pages>({ queryKey: [list] })) {
+    if (pages === undefined || !('pages' in pages)) continue
+    const applied = withChanges(pages, items, Object.keys(Object(key[1])).length === 0)
+    if (applied.list !== pages) cache.setQueryData(key, applied.list)
+    if (applied.isBehind) readAgainSoon(key)
   }
-  if (feed.read === undefined) return
-  applyToRead(feed.read, feed.member, id, item)
-  if (feed.isListShort) void cache.invalidateQueries({ queryKey: keyOf(feed.read, { path: { id } }) })
-}
-
-function applyToRead(read: OperationId, member: string, id: string, item: Item | null): void {
-  const key = keyOf(read, { path: { id } })
-  if (item === null) {
-    void cache.invalidateQueries({ queryKey: key })
-    return
-  }
-  cache.setQueryData<Readonly<Record<string, object>>>(key, (answer) =>
-    answer === undefined ? undefined : { ...answer, [member]: { ...answer[member], ...item } },
-  )
 }

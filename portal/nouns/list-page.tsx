@@ -168,10 +168,16 @@ function useShown(noun: Noun, items: readonly Thing[], hasMore: boolean): Shown 
   const { fields } = view
   const order = hasMore ? undefined : view.order
   const columns = useMemo(() => columnsOf(noun, fields), [noun, fields])
+  const isFiltered = filter !== ''
+  // times in the texts change: they are kept only while somebody types
+  const textOfItem = useMemo(
+    () => (isFiltered ? kept((item) => inSight(noun, fields, item)) : undefined),
+    [noun, fields, isFiltered],
+  )
   const shown = useMemo(() => {
-    const found = filtered(noun, fields, items, filter)
+    const found = textOfItem === undefined ? items : filtered(items, filter, textOfItem)
     return order === undefined ? found : ordered(found, (item) => valueOf(noun, order.by, item), order.isDown)
-  }, [noun, fields, items, filter, order])
+  }, [noun, textOfItem, items, filter, order])
   const onOrder = hasMore ? undefined : (by: string) => view.setOrder(nextOrder(view.order, by))
   return { items: shown, columns, view, filter, setFilter, order, onOrder }
 }
@@ -263,27 +269,36 @@ export function StateOf({ noun, item }: { readonly noun: Noun; readonly item: Th
   return state === undefined ? null : <State look={lookOf(noun, state)}>{wordOf(state)}</State>
 }
 
-/** Items that have every word somewhere in sight. */
-function filtered(noun: Noun, fields: readonly FieldName[], items: readonly Thing[], filter: string): readonly Thing[] {
+/** Items that have every word in their text. */
+function filtered(items: readonly Thing[], filter: string, textOfItem: (item: Thing) => string): readonly Thing[] {
   const words = filter
     .toLowerCase()
     .split(/\s+/)
     .filter((word) => word !== '')
-  if (words.length === 0) return items
-  return items.filter((item) => {
-    const labels = Object.entries(labelsOf(item))
-    const text = [
-      noun.titleOf(item),
-      item.id,
-      noun.stateOf?.(item) ?? '',
-      ...fields.map((field) => `${String(item[field] ?? '')} ${textOf(field, item[field])}`),
-      ...labels.map((pair) => pair.join('=')),
-    ]
-      .join(' ')
-      .toLowerCase()
-    return words.every((word) => text.includes(word))
-  })
+  return items.filter((item) => words.every((word) => textOfItem(item).includes(word)))
 }
+
+/** The same text of an item each time: to find it costs far more than to search it. */
+function kept(find: (item: Thing) => string): (item: Thing) => string {
+  const texts = new WeakMap<Thing, string>()
+  return (item) => {
+    const text = texts.get(item) ?? find(item)
+    texts.set(item, text)
+    return text
+  }
+}
+
+/** What a list shows of an item, in lower case, and its id and labels. */
+const inSight = (noun: Noun, fields: readonly FieldName[], item: Thing): string =>
+  [
+    noun.titleOf(item),
+    item.id,
+    noun.stateOf?.(item) ?? '',
+    ...fields.map((field) => `${String(item[field] ?? '')} ${textOf(field, item[field])}`),
+    ...Object.entries(labelsOf(item)).map((pair) => pair.join('=')),
+  ]
+    .join(' ')
+    .toLowerCase()
 
 interface RowMenuProps {
   readonly noun: Noun

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { OPERATION_STATUSES } from '../../domain/operations.ts'
-import { type Pages, withItem, withoutItem } from '../../portal/api/apply.ts'
+import { type Pages, withChanges } from '../../portal/api/apply.ts'
 import { eventOf, serverSentEvents } from '../../portal/api/events.ts'
 import { safeReturn } from '../../portal/api/return-to.ts'
 import { bodyOf, changesOf, schemaOf } from '../../portal/nouns/form.ts'
@@ -16,28 +16,65 @@ const pages = (...ids: readonly (readonly string[])[]): Pages => ({
   pages: ids.map((page) => ({ items: page.map((id) => ({ id })), next_cursor: null })),
   pageParams: [],
 })
-const idsOf = (list: Pages | undefined): readonly (readonly string[])[] | undefined =>
-  list?.pages.map(({ items }) => items.map(({ id }) => id))
+const idsOf = (list: Pages): readonly (readonly string[])[] => list.pages.map(({ items }) => items.map(({ id }) => id))
 
 describe('a change of the stream', () => {
-  it('replaces an item in its place, on any page', () => {
-    const changed = withItem(pages(['a', 'b'], ['c']), { id: 'c', state: 'started' } as { id: string }, false)
-    expect(changed?.pages[1]?.items).toEqual([{ id: 'c', state: 'started' }])
-    expect(idsOf(changed)).toEqual([['a', 'b'], ['c']])
+  const apply = (list: Pages, changes: readonly (readonly [string, { id: string } | null])[], isWhole: boolean) =>
+    withChanges(list, new Map(changes), isWhole)
+
+  it('replaces items in their places, on any page', () => {
+    const started = (id: string) => ({ id, state: 'started' })
+    const { list, isBehind } = apply(
+      pages(['a', 'b'], ['c']),
+      [
+        ['c', started('c')],
+        ['a', started('a')],
+      ],
+      false,
+    )
+    expect(list.pages.map(({ items }) => items)).toEqual([[started('a'), { id: 'b' }], [started('c')]])
+    expect(isBehind).toBe(false)
   })
 
-  it('puts a new item first, because lists are newest first', () => {
-    expect(idsOf(withItem(pages(['a'], ['b']), { id: 'new' }, true))).toEqual([['new', 'a'], ['b']])
+  it('puts new items first, because lists are newest first', () => {
+    const { list, isBehind } = apply(
+      pages(['a'], ['b']),
+      [
+        ['older', { id: 'older' }],
+        ['new', { id: 'new' }],
+      ],
+      true,
+    )
+    expect(idsOf(list)).toEqual([['new', 'older', 'a'], ['b']])
+    expect(isBehind).toBe(false)
   })
 
-  it('does not guess whether a filter lets a new item through', () => {
-    expect(withItem(pages(['a']), { id: 'new' }, false)).toBeUndefined()
+  it('does not guess whether a filter lets a new item through, and applies the others', () => {
+    const { list, isBehind } = apply(
+      pages(['a', 'b']),
+      [
+        ['new', { id: 'new' }],
+        ['b', null],
+      ],
+      false,
+    )
+    expect(idsOf(list)).toEqual([['a']])
+    expect(isBehind).toBe(true)
   })
 
   it('removes an item, and leaves other lists as they are', () => {
-    expect(idsOf(withoutItem(pages(['a', 'b'], ['c']), 'b'))).toEqual([['a'], ['c']])
+    expect(idsOf(apply(pages(['a', 'b'], ['c']), [['b', null]], true).list)).toEqual([['a'], ['c']])
     const list = pages(['a'])
-    expect(withoutItem(list, 'x')).toBe(list)
+    expect(apply(list, [['x', null]], true)).toEqual({ list, isBehind: false })
+    expect(apply(list, [['x', null]], true).list).toBe(list)
+  })
+
+  it('does not let a list grow all day, unless somebody reads on', () => {
+    const many = Array.from({ length: 200 }, (_, at) => `${at}`)
+    const added = [['new', { id: 'new' }]] as const
+    expect(apply(pages(many), added, true).isBehind).toBe(true)
+    expect(apply(pages(many.slice(1)), added, true).isBehind).toBe(false)
+    expect(apply(pages(many, ['old']), added, true).isBehind).toBe(false)
   })
 })
 

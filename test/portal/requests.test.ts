@@ -1,9 +1,10 @@
 /** What the portal sends, and what it does with answers that are refused, lost or in parts. */
 import { answer, useOutside } from './outside.ts'
 import './components.ts'
+import { QueryObserver } from '@tanstack/react-query'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { putFragmentBack, takeFromFragment } from '../../portal/api/browser.ts'
-import { cache } from '../../portal/api/cache.ts'
+import { cache, readAgainSoon } from '../../portal/api/cache.ts'
 import { followChanges } from '../../portal/api/changes.ts'
 import { exportAll } from '../../portal/api/export.ts'
 import { openPortal } from '../../portal/api/portal.ts'
@@ -122,6 +123,27 @@ describe('a token of a mail', () => {
     outside.location.pathname = '/login'
     putFragmentBack()
     expect(outside.location.hash).toBe('')
+  })
+})
+
+describe('what is on the screen', () => {
+  it('is read again at once, and then once a second however much changes', async () => {
+    vi.useFakeTimers()
+    let reads = 0
+    const queryKey = ['list_servers', { state: 'started' }]
+    const watched = new QueryObserver(cache, { queryKey, queryFn: () => (reads += 1) })
+    const stopWatching = watched.subscribe(() => {})
+    await vi.advanceTimersByTimeAsync(0)
+    expect(reads).toBe(1)
+    for (let changes = 0; changes < 5; changes++) readAgainSoon(['list_servers'])
+    await vi.advanceTimersByTimeAsync(999)
+    expect(reads).toBe(2)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(reads).toBe(3)
+    await vi.advanceTimersByTimeAsync(5_000)
+    expect(reads).toBe(3)
+    stopWatching()
+    cache.clear()
   })
 })
 
