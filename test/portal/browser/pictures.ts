@@ -1,8 +1,10 @@
-/** Pictures of the portals in the documentation: `npm run portal:pictures` starts the product with simulated guests,
- *  fills an account and writes them to `docs/images/portal`. */
+/** Pictures of the portals in the documentation: `npm run portal:pictures` starts the product, fills an account and
+ *  writes them to `docs/images/portal`. Its guests are real, so that the console has something to show: it needs
+ *  QEMU. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Page } from 'playwright-core'
 import { answerHelp } from '../../../kit/sys/help.ts'
 import { printLine } from '../../../kit/sys/process.ts'
 import { Product } from '../../e2e/product.ts'
@@ -15,22 +17,48 @@ const FOLDER = join(import.meta.dirname, '../../../docs/images/portal')
 const SIZE = { width: 1280, height: 800 }
 /** For what a page loads: streams never end, so nothing says that it has everything. */
 const QUIET_MILLISECONDS = 3_000
+/** Guests boot while their first pictures are taken. */
+const BOOT_MILLISECONDS = 120_000
 
 interface Picture {
   readonly name: string
   readonly path: string
   readonly theme?: 'dark'
+  /** What a person does on the page first. */
+  readonly act?: (page: Page) => Promise<void>
+}
+
+/** What somebody may type who has just made a server, and what is in the answer. */
+const COMMANDS = [
+  ['uname -srm', 'Linux '],
+  ['free -m', 'Mem:'],
+  ['uptime', 'load average'],
+] as const
+/** What a guest writes last of its boot. */
+const BOOTED = 'END SSH HOST KEY KEYS'
+
+/** Opens the console and types in it, once the guest is quiet. */
+async function typeAtPrompt(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Open the console' }).click()
+  const lines = page.getByRole('group', { name: 'Serial console' }).getByRole('listitem')
+  await lines.filter({ hasText: BOOTED }).first().waitFor()
+  await page.keyboard.type('clear\n')
+  await lines.filter({ hasText: BOOTED }).first().waitFor({ state: 'hidden' })
+  for (const [command, answer] of COMMANDS) {
+    await page.keyboard.type(`${command}\n`)
+    await lines.filter({ hasText: answer }).first().waitFor()
+  }
 }
 
 const OPERATORS: readonly Picture[] = [
   { name: 'operators', path: '/dashboard' },
   { name: 'nodes', path: '/nodes' },
 ]
-const picturesOf = (serverId: string): readonly Picture[] => [
+const picturesOf = (restarted: string, other: string): readonly Picture[] => [
   { name: 'dashboard', path: '/dashboard' },
   { name: 'servers', path: '/servers' },
-  { name: 'server', path: `/servers/${serverId}` },
-  { name: 'console', path: `/servers/${serverId}?tab=console`, theme: 'dark' },
+  { name: 'server', path: `/servers/${restarted}` },
+  { name: 'console', path: `/servers/${other}?tab=console`, theme: 'dark', act: typeAtPrompt },
   { name: 'new-server', path: '/servers/new' },
   { name: 'network', path: '/networks' },
   { name: 'audit', path: '/audit' },
@@ -41,16 +69,18 @@ answerHelp(import.meta.filename)
 await rm(FOLDER, { recursive: true, force: true })
 await mkdir(FOLDER, { recursive: true })
 const data = await mkdtemp(join(tmpdir(), 'svccloud-pictures-'))
-const flags = ['--hypervisor', 'simulated', '--network', 'user', '--fake-payments']
+const flags = ['--hypervisor', 'qemu', '--network', 'user', '--fake-payments']
 const product = await Product.start({ data, flags, hasPortal: true, warnings: [/./] })
 const browser = await launch()
 
 async function take(url: string, { cookies }: Visitor, pictures: readonly Picture[]): Promise<void> {
-  for (const { name, path, theme = 'light' } of pictures) {
+  for (const { name, path, theme = 'light', act } of pictures) {
     const context = await browser.newContext({ baseURL: url, colorScheme: theme, viewport: SIZE })
+    context.setDefaultTimeout(BOOT_MILLISECONDS)
     await context.addCookies(cookies.map((cookie) => ({ ...cookie, url })))
     const page = await context.newPage()
     await page.goto(path)
+    await act?.(page)
     await page.waitForTimeout(QUIET_MILLISECONDS)
     const file = join(FOLDER, `${name}.png`)
     await page.screenshot({ path: file })
@@ -64,7 +94,7 @@ try {
   const person = await signUp(endpoints)
   await fill(person)
   const { body } = await person.customer.request<{ items: readonly { readonly id: string }[] }>('GET', '/v1/servers')
-  await take(endpoints.api_url, person, picturesOf(body.items.at(-1)?.id ?? ''))
+  await take(endpoints.api_url, person, picturesOf(body.items[1]?.id ?? '', body.items[0]?.id ?? ''))
   const [operations, finance] = await Promise.all(
     (['operations', 'finance'] as const).map((role) => newStaff({ endpoints, data }, role)),
   )

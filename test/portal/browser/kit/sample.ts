@@ -15,7 +15,8 @@ export async function fill({ customer }: Person): Promise<void> {
   await customer.createServer({ zone: 'eu-1b', hostname: 'web-2', plan: 'tiny', template: 'tiny-linux' })
   await customer.request('POST', '/v1/storages', { zone: 'eu-1a', title: 'data', size_gibibytes: 10 })
   await customer.request('POST', '/v1/init-scripts', { name: 'first-boot', content: '#!/bin/sh\necho hello\n' })
-  await customer.change('POST', `/v1/servers/${server.id}/restart`)
+  const restart = await customer.change('POST', `/v1/servers/${server.id}/restart`)
+  await customer.finished(restart.id)
   await customer.request('POST', '/v1/account/webhooks', { url: 'https://hooks.example.com/in', events: ['*'] })
   const sink = { name: 'logs', type: 'https', url: 'https://logs.example.com/' }
   await customer.request('POST', '/v1/account/audit-sinks', sink)
