@@ -8,7 +8,8 @@ import { chosenLocale, LOCALE_NAMES, t } from '../texts/index.ts'
 import { Button } from '../ui/button.tsx'
 import { Menu, type MenuEntry } from '../ui/menu.tsx'
 import { notify } from '../ui/toast.tsx'
-import { chooseLanguage, showIn } from './language.ts'
+import { showIn } from './language.ts'
+import { chooseLanguage, keep } from './preferences.ts'
 import { chooseTheme, chosenTheme, type Theme, THEMES } from './theme.ts'
 
 export function PersonMenu(): ReactNode {
@@ -17,7 +18,10 @@ export function PersonMenu(): ReactNode {
   const [theme, setTheme] = useState(chosenTheme())
   const { data } = useRead('list_accounts', {}, { isOn: me !== undefined && me.impersonation === null })
   const accounts = (data?.items ?? []).filter(({ is_active: isActive }) => !isActive)
-  const themes = themeEntries(theme, setTheme)
+  const themes = themeEntries(theme, (chosen) => {
+    setTheme(chosen)
+    void keep({ theme: chosen })
+  })
   const entries: readonly MenuEntry[] = [
     ...accounts.map(({ id, name }) => ({
       id: `account-${id}`,

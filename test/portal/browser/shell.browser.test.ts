@@ -87,6 +87,28 @@ describe('the portal', () => {
     expect(page.url()).toBe(`${portal.url}/dashboard`)
   })
 
+  it('has the theme and the language that somebody has chosen in another browser', async () => {
+    const person = await portal.signUp()
+    const first = await portal.page({ as: person })
+    await first.goto('/dashboard')
+    for (const choice of ['Dark', 'Deutsch']) {
+      const kept = first.waitForResponse(
+        (answer) => answer.url().endsWith('/v1/account/preferences') && answer.request().method() === 'PUT',
+      )
+      await first.getByRole('button', { name: new RegExp(person.email) }).click()
+      await first.getByRole('menuitem', { name: new RegExp(`^${choice}`) }).click()
+      expect((await kept).status()).toBe(200)
+    }
+    await first.getByRole('heading', { level: 1, name: 'Übersicht' }).waitFor()
+    const second = await portal.page()
+    await second.goto('/login')
+    await second.getByLabel('Email').fill(person.email)
+    await second.getByLabel('Password', { exact: true }).fill(person.password)
+    await second.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await second.getByRole('heading', { level: 1, name: 'Übersicht' }).waitFor()
+    expect(await second.locator('html').getAttribute('data-theme')).toBe('dark')
+  })
+
   it.each(['light', 'dark'] as const)('can be used by everybody in the theme %s', async (theme) => {
     const page = await portal.page({ theme, as: await portal.signUp() })
     for (const path of ['/dashboard', '/servers', '/servers/new']) {
