@@ -37,7 +37,6 @@ export const backupChanges = changesOf(Backup, {
   title: 'backup',
   finalizedWhen: 'nothing of the backup is left in its store',
   factsOf: backupFactsOf,
-  fixed: ['storageId', 'kind', 'copyOf'],
   reads: [Storage, Zone, CustomImage],
   readable({ title, expiresAt }) {
     requireReadable('title', Printable, title)

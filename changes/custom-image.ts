@@ -121,7 +121,6 @@ export const customImageChanges = changesOf(CustomImage, {
   title: 'custom image',
   finalizedWhen: 'no node has the image',
   factsOf: customImageFactsOf,
-  fixed: ['zone', 'source'],
   reads: [Server, Zone, ...SOURCE_READS],
   readable({ title, labels, source: { url, checksum } }) {
     requireReadable('title', FIELDS.title, title)

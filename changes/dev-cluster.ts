@@ -55,7 +55,6 @@ export const devClusterChanges = changesOf(DevCluster, {
   title: 'dev cluster',
   finalizedWhen: 'nothing of the cluster is left',
   factsOf: devClusterFactsOf,
-  fixed: ['zone', 'name', 'plan', 'version', 'publicIpv4', 'networkId', 'sshKeys', 'labels'],
   refers: { networkId: { type: Network, title: 'network', mayFollow: 'creation' } },
   reads: [Zone, Plan, Template],
   readable({ labels, sshKeys }) {

@@ -97,7 +97,6 @@ export const edgeChanges = changesOf(Edge, {
   title: 'edge',
   finalizedWhen: 'nothing of the edge is left',
   factsOf: (stored): Facts => ({ ...idleFactsOf(stored), ownAddresses: ownAddressesOf(stored.status) }),
-  fixed: ['zone', 'networkId', 'placement'],
   refers: { networkId: ownNetwork('creation') },
   reads: [Zone, Plan, Template],
   audited: {

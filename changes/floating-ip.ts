@@ -40,7 +40,6 @@ export const floatingIpChanges = changesOf(FloatingIp, {
   title: 'floating IP',
   finalizedWhen: 'its address is no longer forwarded',
   factsOf: floatingIpFactsOf,
-  fixed: ['zone'],
   platform: ['address'],
   refers: { serverId: ownServer('creation') },
   reads: [Zone],

@@ -80,7 +80,6 @@ export const kubernetesClusterChanges = changesOf(KubernetesCluster, {
     ...clusterFactsOf(stored),
     release: stored.status?.kubernetesVersion ?? stored.spec.version,
   }),
-  fixed: ['zone', 'name', 'networkId', 'publicIpv4'],
   platform: ['controlPlaneRegion'],
   refers: { networkId: ownNetwork('creation') },
   reads: [Zone, NodePool],

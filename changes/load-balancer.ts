@@ -82,7 +82,6 @@ export const loadBalancerChanges = changesOf(LoadBalancer, {
   title: 'load balancer',
   finalizedWhen: 'nothing of the load balancer is left',
   factsOf: loadBalancerFactsOf,
-  fixed: ['zone', 'networkId', 'plan', 'publicIpv4'],
   platform: ['certificates', 'numbered', 'managedBy'],
   refers: {
     networkId: {

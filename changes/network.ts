@@ -25,7 +25,6 @@ export const networkChanges = changesOf(Network, {
   title: 'network',
   finalizedWhen: 'nothing of the network is left',
   factsOf: idleFactsOf,
-  fixed: ['zone', 'ipv4Cidr'],
   reads: [Zone],
   readable({ name, labels, ipv4Cidr, dnsServers }) {
     requireReadable('name', PrintableName, name)

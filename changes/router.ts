@@ -107,7 +107,6 @@ export const routerChanges = changesOf(Router, {
   title: 'router',
   finalizedWhen: 'nothing of the router is left',
   factsOf: idleFactsOf,
-  fixed: ['zone'],
   refers: { networkIds: ownNetwork('always') },
   reads: [Zone],
   audited: {

@@ -44,7 +44,6 @@ export const serverGroupChanges = changesOf(ServerGroup, {
   title: 'server group',
   finalizedWhen: 'the group has no servers',
   factsOf: ({ isDeleting }) => ({ isDeleting }),
-  fixed: ['spread', 'zone', 'region', 'strict'],
   reads: [Region, Zone],
   readable: ({ name }) => requireReadable('name', PrintableName, name),
   create: {

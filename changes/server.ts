@@ -149,7 +149,6 @@ export const serverChanges = changesOf(Server, {
   title: 'server',
   finalizedWhen: 'the host side of the server is removed',
   factsOf,
-  fixed: ['serverGroupId', 'managedBy'],
   reads: [Plan, Template, Zone, CustomImage, Network],
   // The audit log has the names of their operations.
   audited: { desiredPower: () => ({}), metadataEnabled: () => ({}), firewall: () => ({}), networks: () => ({}) },

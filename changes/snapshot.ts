@@ -49,7 +49,6 @@ export const snapshotChanges = changesOf(Snapshot, {
   title: 'snapshot',
   finalizedWhen: 'nothing of the snapshot is left in the disk of its storage',
   factsOf: snapshotFactsOf,
-  fixed: ['storageId'],
   platform: ['restoredBackupId', 'expiresAt'],
   reads: [Server, Storage, CustomImage],
   readable({ title, labels }) {

@@ -76,7 +76,6 @@ export const storageChanges = changesOf(Storage, {
   title: 'storage',
   finalizedWhen: 'nothing of the storage is left on any host',
   factsOf: storageFactsOf,
-  fixed: ['source'],
   refers: {
     serverId: {
       type: Server,

@@ -13,7 +13,6 @@ export const webhookChanges = changesOf(Webhook, {
   title: 'webhook',
   finalizedWhen: 'nothing is sent to it',
   factsOf: ({ isDeleting }) => ({ isDeleting }),
-  fixed: [],
   reads: [],
   readable({ name, url, events }) {
     requireReadable('name', PrintableName, name)

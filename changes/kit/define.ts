@@ -200,8 +200,6 @@ interface ChangeableInput<Spec, Status, Facts> {
   /** Completes the sentence "The finalizer goes when". */
   readonly finalizedWhen: string
   readonly factsOf: (stored: Stored<Spec, Status>) => Facts
-  /** Immutable fields. */
-  readonly fixed: readonly Field<Spec>[]
   /** Fields that only the platform writes. */
   readonly platform?: readonly Field<Spec>[]
   readonly refers?: { readonly [F in Field<Spec>]?: Reference }
@@ -224,6 +222,8 @@ export interface Changeable<Spec, Status, Facts>
   extends Omit<ChangeableInput<Spec, Status, Facts>, 'changes' | 'platform' | 'refers' | 'target'> {
   readonly resource: ResourceType<Spec, Status>
   readonly target: TargetType
+  /** Immutable fields. */
+  readonly fixed: readonly Field<Spec>[]
   readonly platform: readonly Field<Spec>[]
   readonly refers: readonly (Reference & { readonly field: Field<Spec> })[]
   readonly changes: readonly NamedChange<Spec, Facts>[]
@@ -231,12 +231,13 @@ export interface Changeable<Spec, Status, Facts>
 
 /** Defines the changes of the kind. */
 export const changesOf = <Spec extends OperableSpec, Status extends OperableStatus, Facts>(
-  resource: ResourceType<Spec, Status>,
+  resource: ResourceType<Spec, Status> & { readonly fixed: readonly string[] },
   { changes, platform = [], refers = {}, ...noun }: ChangeableInput<Spec, Status, Facts>,
 ): Changeable<Spec, Status, Facts> => ({
   target: noun.name as TargetType, // or the noun names its target
   ...noun,
   resource,
+  fixed: resource.fixed as readonly Field<Spec>[], // as the kind is of that spec
   platform,
   refers: fieldsOf(refers).flatMap((field) => {
     const reference = refers[field]

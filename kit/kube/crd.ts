@@ -22,6 +22,8 @@ export interface KindDefinition extends ResourceType {
   }[]
   readonly selectableFields: readonly string[]
   readonly rules: readonly CrdRule[]
+  /** Fields of the spec whose descriptions say that they never change. */
+  readonly fixed: readonly string[]
 }
 
 /** A CEL rule about the value that it is attached to. */
@@ -44,7 +46,7 @@ export function crdOf(kind: KindDefinition, category: string): Crd {
       apiVersion: { type: 'string' },
       kind: { type: 'string' },
       metadata: { type: 'object' },
-      spec: schemaOf(kind.spec, `${kind.kind}.spec`),
+      spec: withFixed(schemaOf(kind.spec, `${kind.kind}.spec`), kind.fixed),
       status: schemaOf(kind.status, `${kind.kind}.status`),
     },
   }
@@ -78,6 +80,16 @@ export function crdOf(kind: KindDefinition, category: string): Crd {
       ],
     },
   }
+}
+
+/** The schema of a spec, whose fixed fields say so at the end of their descriptions. */
+function withFixed({ properties = {}, ...spec }: JsonSchema, fixed: readonly string[]): JsonSchema {
+  if (fixed.length === 0) return { ...spec, properties }
+  const described = fixed.map((field) => {
+    const { description = '' } = properties[field] ?? {}
+    return [field, { ...properties[field], description: `${String(description)} Cannot be changed.`.trim() }] as const
+  })
+  return { ...spec, properties: { ...properties, ...Object.fromEntries(described) } }
 }
 
 /** The members of a JSON Schema that are read here; others are passed on. */

@@ -1,7 +1,7 @@
 /** Backup: one point in time of a storage, kept separately from the storage. Stored shape, public shape, conversion and
  *  routes. */
 import { z } from 'zod'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import { DateTime, Id, PageQuery, ReportedOperation, RequestedOperation, type Stored, ZoneName } from '../kit/shapes.ts'
 import type { BackupFacts } from '../../domain/backup/rules.ts'
 import { defined } from '../../domain/defined.ts'
@@ -28,7 +28,7 @@ export const Backup = resource({
     'backup, and delete it to delete the backup. It outlives its storage until it expires.',
   spec: z
     .strictObject({
-      storageId: z.string().min(1).max(253).describe('Name of the Storage to back up. Cannot be changed.'),
+      storageId: z.string().min(1).max(253).describe('Name of the Storage to back up.'),
       zone: ZoneName.optional().describe('Zone of the storage. Written by the platform when absent.'),
       title: StoredTitle.default('').describe('Title: one line of free text.'),
       kind: z.enum(BACKUP_KINDS).default('manual').describe('Whether a user or a schedule created it.'),
@@ -101,7 +101,7 @@ export const Backup = resource({
     AGE,
   ],
   selectableFields: ['.spec.storageId'],
-  rules: ['storageId', 'kind', 'copyOf'].map(fixed),
+  fixed: ['storageId', 'kind', 'copyOf'],
 })
 /** While it is being created: a copy reads a store, and an online backup waits only for its copy. */
 export const readsDisk = ({

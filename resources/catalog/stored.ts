@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { GUEST_USER_LENGTH_MAXIMUM, GUEST_USER_PATTERN } from '../../domain/server/guest-user.ts'
 import { MANAGED_TEMPLATES } from '../../domain/managed-machine/rules.ts'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import {
   Conditions,
   ObservedGeneration,
@@ -102,7 +102,7 @@ export const Zone = resource({
   spec: z
     .strictObject({
       displayName: z.string().min(1).max(63).describe('Display name.'),
-      region: z.string().min(1).max(63).describe('Region of the zone. Cannot be changed.'),
+      region: z.string().min(1).max(63).describe('Region of the zone.'),
       isClosed: z
         .boolean()
         .default(false)
@@ -268,7 +268,7 @@ export const Zone = resource({
   }).describe(KNOWN),
   columns: [{ name: 'Region', type: 'string', jsonPath: '.spec.region' }, STATE, READY, AGE],
   selectableFields: ['.spec.region'],
-  rules: [fixed('region')],
+  fixed: ['region'],
 })
 export type ZoneSpec = z.infer<typeof Zone.spec>
 export type ZoneStatus = z.infer<typeof Zone.status>
@@ -285,18 +285,11 @@ export const Plan = resource({
   spec: z
     .strictObject({
       family: z.enum(['starter', 'premium', 'cloud_native']).describe('Group of plans in which it is listed.'),
-      cores: Cores.describe('Virtual cores. Cannot be changed.'),
-      memoryMebibytes: MemoryMebibytes.describe('Memory in MiB. Cannot be changed.'),
-      storageGibibytes: StoredDiskGibibytes.describe(
-        'Default and minimum size of the boot storage in GiB. Cannot be changed.',
-      ),
+      cores: Cores.describe('Virtual cores.'),
+      memoryMebibytes: MemoryMebibytes.describe('Memory in MiB.'),
+      storageGibibytes: StoredDiskGibibytes.describe('Default and minimum size of the boot storage in GiB.'),
       priceMonthlyCents: z.int().min(0).max(100_000_000).describe('Price per month in euro cents.'),
-      cpuPool: z
-        .string()
-        .min(1)
-        .max(63)
-        .optional()
-        .describe('Pool of nodes that run the plan; any node when absent. Cannot be changed.'),
+      cpuPool: z.string().min(1).max(63).optional().describe('Pool of nodes that run the plan; any node when absent.'),
     })
     .describe('Size and price of the plan.'),
   status: Observed,
@@ -309,7 +302,7 @@ export const Plan = resource({
     AGE,
   ],
   selectableFields: ['.spec.family'],
-  rules: ['cores', 'memoryMebibytes', 'storageGibibytes', 'cpuPool'].map(fixed),
+  fixed: ['cores', 'memoryMebibytes', 'storageGibibytes', 'cpuPool'],
 })
 export type PlanSpec = z.infer<typeof Plan.spec>
 
@@ -362,7 +355,7 @@ export const Template = resource({
             .optional()
             .describe('SHA-256 of the file at url, in hex.'),
         })
-        .describe('Source of the image for nodes: built, or url with checksum. Cannot be changed.'),
+        .describe('Source of the image for nodes: built, or url with checksum.'),
       hiddenAt: z
         .string()
         .max(64)
@@ -402,8 +395,8 @@ export const Template = resource({
     AGE,
   ],
   selectableFields: ['.spec.osFamily'],
+  fixed: ['image', 'architecture'],
   rules: [
-    ...['image', 'architecture'].map(fixed),
     {
       rule: 'has(self.spec.image.built) != has(self.spec.image.url)',
       message: 'image has exactly one of built and url',

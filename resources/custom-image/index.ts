@@ -1,7 +1,7 @@
 /** Custom images: disks from which an account creates servers. Stored shape, public shape, conversion and routes. */
 import { z } from 'zod'
 import type { CustomImageFacts } from '../../domain/custom-image/rules.ts'
-import { exactlyOneOf, fixed, resource } from '../kit/define.ts'
+import { exactlyOneOf, resource } from '../kit/define.ts'
 import { EXAMPLE } from '../kit/examples.ts'
 import { activeOperationOf, OperationView, namedTarget, toOperationView } from '../operation/index.ts'
 import {
@@ -36,7 +36,7 @@ export const CustomImage = resource({
     'another zone. Servers created from it keep working after its deletion.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone in which servers can be created from it. Cannot be changed.'),
+      zone: ZoneName.describe('Zone in which servers can be created from it.'),
       title: StoredTitle.describe('Title: one line of free text.'),
       source: z
         .strictObject({
@@ -54,9 +54,7 @@ export const CustomImage = resource({
           backupId: ObjectName.optional().describe('Backup in the zone to read.'),
           imageId: ObjectName.optional().describe('Custom image in another zone to copy.'),
         })
-        .describe(
-          'Source of the disk: exactly one of url, storageId, snapshotId, backupId and imageId. Cannot be changed.',
-        ),
+        .describe('Source of the disk: exactly one of url, storageId, snapshotId, backupId and imageId.'),
       labels: StoredLabels.default({}).describe('Labels, as in the API.'),
       operation: RequestedOperation,
     })
@@ -87,8 +85,8 @@ export const CustomImage = resource({
     AGE,
   ],
   selectableFields: ['.spec.zone'],
+  fixed: ['zone', 'source'],
   rules: [
-    ...['zone', 'source'].map(fixed),
     {
       rule: `${SOURCES.map((field) => `(has(self.spec.source.${field}) ? 1 : 0)`).join(' + ')} == 1`,
       message: 'source has exactly one of url, storageId, snapshotId, backupId and imageId',

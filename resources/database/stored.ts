@@ -10,7 +10,7 @@ import {
   DATABASE_STORAGE_GIBIBYTES,
   IDENTIFIER_PATTERN,
 } from '../../domain/database/rules.ts'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import { ARCHIVE_BACKUPS_MAXIMUM, ARCHIVE_GAPS_MAXIMUM } from '../managed-machine/index.ts'
 import { Metered, ReportedOperation, RequestedOrEditedOperation, ZoneName } from '../kit/shapes.ts'
 import { AddressText, OBSERVED, StoredDisplayName } from '../kit/fields.ts'
@@ -71,22 +71,18 @@ export const Database = resource({
     'a private network. The API returns the password of the owner role.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone of the database. Cannot be changed.'),
+      zone: ZoneName.describe('Zone of the database.'),
       name: StoredDisplayName.describe('Display name, unique among the databases of the account.'),
-      networkId: z
-        .string()
-        .min(1)
-        .max(253)
-        .describe('Name of the Network from which clients connect. Cannot be changed.'),
-      plan: z.enum(DATABASE_PLANS).default('db-1c-2g').describe('Plan of its machine. Cannot be changed.'),
+      networkId: z.string().min(1).max(253).describe('Name of the Network from which clients connect.'),
+      plan: z.enum(DATABASE_PLANS).default('db-1c-2g').describe('Plan of its machine.'),
       storageGibibytes: z
         .int()
         .min(DATABASE_STORAGE_GIBIBYTES.least)
         .max(DATABASE_STORAGE_GIBIBYTES.most)
         .default(DATABASE_STORAGE_GIBIBYTES.default)
-        .describe('Size of its storage in GiB. Cannot be changed.'),
-      databaseName: Identifier.describe('Name of the database in PostgreSQL. Cannot be changed.'),
-      ownerName: Identifier.describe('PostgreSQL role that owns the database and signs in. Cannot be changed.'),
+        .describe('Size of its storage in GiB.'),
+      databaseName: Identifier.describe('Name of the database in PostgreSQL.'),
+      ownerName: Identifier.describe('PostgreSQL role that owns the database and signs in.'),
       backupSchedule: z
         .string()
         .max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM)
@@ -105,7 +101,7 @@ export const Database = resource({
           targetTime: z.iso.datetime().optional().describe('Time to restore to; the latest when absent.'),
         })
         .optional()
-        .describe('Database of the account, and point in time, from which this one is created. Cannot be changed.'),
+        .describe('Database of the account, and point in time, from which this one is created.'),
       passwordGeneration: z
         .int()
         .min(1)
@@ -176,7 +172,7 @@ export const Database = resource({
     AGE,
   ],
   selectableFields: ['.spec.zone'],
-  rules: ['zone', 'networkId', 'plan', 'storageGibibytes', 'databaseName', 'ownerName', 'restoredFrom'].map(fixed),
+  fixed: ['zone', 'networkId', 'plan', 'storageGibibytes', 'databaseName', 'ownerName', 'restoredFrom'],
 })
 export type DatabaseSpec = z.infer<typeof Database.spec>
 export type DatabaseStatus = z.infer<typeof Database.status>

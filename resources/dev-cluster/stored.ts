@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { DEV_ADMINS_MAXIMUM } from '../../domain/dev-cluster/rules.ts'
 import { CLUSTER_NAME, MINOR_PATTERN } from '../../domain/kubernetes-cluster/rules.ts'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import { SSH_KEY_LENGTH_MAXIMUM, SSH_KEYS_PER_SERVER_MAXIMUM } from '../../domain/ssh-key/rules.ts'
 import { StoredLabels, ZoneName } from '../kit/shapes.ts'
 import { CidrText, OBSERVED } from '../kit/fields.ts'
@@ -25,23 +25,23 @@ export const DevCluster = resource({
     'for production. The API returns the kubeconfig.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone of its server. Cannot be changed.'),
+      zone: ZoneName.describe('Zone of its server.'),
       name: z
         .string()
         .min(CLUSTER_NAME.least)
         .max(CLUSTER_NAME.most)
         .regex(CLUSTER_NAME.pattern)
-        .describe('DNS label, unique among the dev clusters of the account. Cannot be changed.'),
-      plan: z.string().min(1).max(63).describe('Plan of its server. Cannot be changed.'),
-      version: Minor.describe('Minor version of Kubernetes. Cannot be changed.'),
-      publicIpv4: z.boolean().default(false).describe('Whether it also has a public IPv4 address. Cannot be changed.'),
-      networkId: Name.optional().describe('Name of an additional Network for its server. Cannot be changed.'),
+        .describe('DNS label, unique among the dev clusters of the account.'),
+      plan: z.string().min(1).max(63).describe('Plan of its server.'),
+      version: Minor.describe('Minor version of Kubernetes.'),
+      publicIpv4: z.boolean().default(false).describe('Whether it also has a public IPv4 address.'),
+      networkId: Name.optional().describe('Name of an additional Network for its server.'),
       sshKeys: z
         .array(z.string().min(1).max(SSH_KEY_LENGTH_MAXIMUM))
         .min(1)
         .max(SSH_KEYS_PER_SERVER_MAXIMUM)
-        .describe('Public keys that may sign in to its server as root. Cannot be changed.'),
-      labels: StoredLabels.default({}).describe('Labels, as in the API; its server has them too. Cannot be changed.'),
+        .describe('Public keys that may sign in to its server as root.'),
+      labels: StoredLabels.default({}).describe('Labels, as in the API; its server has them too.'),
     })
     .describe('The desired state of the cluster.'),
   status: z
@@ -100,7 +100,7 @@ export const DevCluster = resource({
     AGE,
   ],
   selectableFields: ['.spec.zone'],
-  rules: ['zone', 'name', 'plan', 'version', 'publicIpv4', 'networkId', 'sshKeys', 'labels'].map(fixed),
+  fixed: ['zone', 'name', 'plan', 'version', 'publicIpv4', 'networkId', 'sshKeys', 'labels'],
 })
 export type DevClusterSpec = z.infer<typeof DevCluster.spec>
 export type DevClusterStatus = z.infer<typeof DevCluster.status>

@@ -9,7 +9,7 @@ import {
   EDGE_STATES,
   edgeFingerprint,
 } from '../../domain/edge/rules.ts'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import { ReportedOperation, RequestedOrEditedOperation, ZoneName } from '../kit/shapes.ts'
 import {
   AddressText,
@@ -74,14 +74,14 @@ export const Edge = resource({
     'network has one edge.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone of its network. Cannot be changed.'),
-      networkId: z.string().min(1).max(253).describe('Name of its Network. Cannot be changed.'),
+      zone: ZoneName.describe('Zone of its network.'),
+      networkId: z.string().min(1).max(253).describe('Name of its Network.'),
       name: StoredDisplayName.describe('Display name.'),
       roles: Roles.min(1).describe('Roles of the edge.'),
       placement: z
         .enum(EDGE_PLACEMENTS)
         .default('combined')
-        .describe('Whether each role has a separate machine, or all share one. Cannot be changed.'),
+        .describe('Whether each role has a separate machine, or all share one.'),
       plan: z.string().min(1).max(63).describe('Plan of its machines.'),
       sshKeys: PublicKeys.default([]).describe(
         'Public keys in one-line OpenSSH format that may sign in to its bastion.',
@@ -158,7 +158,7 @@ export const Edge = resource({
     AGE,
   ],
   selectableFields: ['.spec.zone'],
-  rules: ['zone', 'networkId', 'placement'].map(fixed),
+  fixed: ['zone', 'networkId', 'placement'],
 })
 export type EdgeSpec = z.infer<typeof Edge.spec>
 export type EdgeStatus = z.infer<typeof Edge.status>

@@ -2,7 +2,7 @@
  *  and routes. */
 import { z } from 'zod'
 import { type FloatingIpFacts, TARGET_PATTERN } from '../../domain/floating-ip/rules.ts'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import { DateTime, Id, ReportedOperation, RequestedOrEditedOperation, type Stored, ZoneName } from '../kit/shapes.ts'
 import { OperationView, activeOperationOf } from '../operation/index.ts'
 import { verbsOf } from '../kit/verbs.ts'
@@ -26,7 +26,7 @@ export const FloatingIp = resource({
     'another server.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone of the floating IP. Cannot be changed.'),
+      zone: ZoneName.describe('Zone of the floating IP.'),
       serverId: z.string().min(1).max(253).optional().describe('Name of the assigned Server; unassigned when absent.'),
       target: z
         .string()
@@ -64,7 +64,7 @@ export const FloatingIp = resource({
     AGE,
   ],
   selectableFields: ['.spec.zone', '.spec.serverId'],
-  rules: [fixed('zone'), fixed('address')],
+  fixed: ['zone', 'address'],
 })
 export type FloatingIpSpec = z.infer<typeof FloatingIp.spec>
 export type FloatingIpStatus = z.infer<typeof FloatingIp.status>

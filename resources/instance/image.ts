@@ -1,6 +1,6 @@
 /** Image: the disk of a custom image that a node must hold. */
 import { z } from 'zod'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import { ObjectStorageZone } from '../kit/shapes.ts'
 import { IsRemoved, MigrationSecretName, OperationId, Origin, Serving } from './parts.ts'
 import { ObjectName, OBSERVED, Port, StoredDiskGibibytes } from '../kit/fields.ts'
@@ -26,9 +26,9 @@ export const Image = resource({
           name: ObjectName.describe('Its name.'),
           uid: ObjectName.describe('Its uid.'),
         })
-        .describe('CustomImage or Template whose data it holds. Cannot be changed.'),
-      url: z.string().max(2_048).optional().describe('URL from which the node downloads the file. Cannot be changed.'),
-      checksum: z.string().length(64).optional().describe('SHA-256 of the file at url, in hex. Cannot be changed.'),
+        .describe('CustomImage or Template whose data it holds.'),
+      url: z.string().max(2_048).optional().describe('URL from which the node downloads the file.'),
+      checksum: z.string().length(64).optional().describe('SHA-256 of the file at url, in hex.'),
       maximumGibibytes: z
         .int()
         .min(1)
@@ -38,9 +38,7 @@ export const Image = resource({
           `Maximum size of the disk in the file at url, in GiB; ${IMAGE_GIBIBYTES_MAXIMUM} when absent. A ` +
             'larger disk waits until this is raised.',
         ),
-      volume: ObjectName.optional().describe(
-        'Volume of this node to copy while no guest has it open. Cannot be changed.',
-      ),
+      volume: ObjectName.optional().describe('Volume of this node to copy while no guest has it open.'),
       snapshot: z
         .strictObject({
           name: z.string().max(63).describe('Name of the snapshot in the disk.'),
@@ -48,7 +46,7 @@ export const Image = resource({
           pool: z.string().max(63).optional().describe("Shared storage of the volume; this node's disks when absent."),
         })
         .optional()
-        .describe('Snapshot of a volume to copy. Cannot be changed.'),
+        .describe('Snapshot of a volume to copy.'),
       backup: z
         .strictObject({
           name: ObjectName.describe('Name of the Backup.'),
@@ -58,7 +56,7 @@ export const Image = resource({
           objectStorageZone: ObjectStorageZone,
         })
         .optional()
-        .describe('Backup to read. Cannot be changed.'),
+        .describe('Backup to read.'),
       copyFrom: z
         .strictObject({
           id: OperationId,
@@ -106,7 +104,7 @@ export const Image = resource({
     { name: 'Detail', type: 'string', jsonPath: '.status.detail', priority: 1 },
     AGE,
   ],
-  rules: ['image', 'url', 'checksum', 'volume', 'snapshot', 'backup'].map(fixed),
+  fixed: ['image', 'url', 'checksum', 'volume', 'snapshot', 'backup'],
 })
 export type ImageSpec = z.infer<typeof Image.spec>
 export type ImageStatus = z.infer<typeof Image.status>

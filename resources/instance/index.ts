@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { PREFIXES_OF_SERVER_MAXIMUM } from '../../domain/public-pool/rules.ts'
 import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage/rules.ts'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import { ObjectStorageZone, SshHostKeys, StoredLabels } from '../kit/shapes.ts'
 import { IsRemoved, MigrationSecretName, OperationId, Origin, Serving } from './parts.ts'
 import {
@@ -149,7 +149,7 @@ export const Instance = resource({
     'name.',
   spec: z
     .strictObject({
-      server: Reference.describe('Server of the guest. Cannot be changed.'),
+      server: Reference.describe('Server of the guest.'),
       hostname: z.string().max(63).describe('Host name of the guest.'),
       power: z.enum(['running', 'stopped']).describe('Desired power state of the guest.'),
       incarnation: z
@@ -267,7 +267,7 @@ export const Instance = resource({
     { name: 'Detail', type: 'string', jsonPath: '.status.detail', priority: 1 },
     AGE,
   ],
-  rules: [fixed('server')],
+  fixed: ['server'],
 })
 export type InstanceSpec = z.infer<typeof Instance.spec>
 export type InstanceStatus = z.infer<typeof Instance.status>
@@ -292,7 +292,7 @@ export const Volume = resource({
     'its name.',
   spec: z
     .strictObject({
-      storage: Reference.describe('Storage whose data it holds. Cannot be changed.'),
+      storage: Reference.describe('Storage whose data it holds.'),
       sizeGibibytes: StoredDiskGibibytes.describe('Size in GiB; it may grow.'),
       source: z
         .strictObject({
@@ -347,9 +347,7 @@ export const Volume = resource({
         .string()
         .max(63)
         .optional()
-        .describe(
-          "Shared storage that all nodes with the pool see as one; the host's disks when absent. Cannot be changed.",
-        ),
+        .describe("Shared storage that all nodes with the pool see as one; the host's disks when absent."),
       isRetained: z
         .boolean()
         .optional()
@@ -430,7 +428,7 @@ export const Volume = resource({
     { name: 'Source', type: 'string', jsonPath: '.spec.source.name' },
     AGE,
   ],
-  rules: [fixed('storage'), fixed('pool')],
+  fixed: ['storage', 'pool'],
 })
 export type VolumeSpec = z.infer<typeof Volume.spec>
 export type VolumeStatus = z.infer<typeof Volume.status>

@@ -52,7 +52,9 @@ export interface Resource<Spec extends z.ZodType = z.ZodType, Status extends z.Z
   readonly columns: readonly PrinterColumn[]
   /** JSON paths that `--field-selector` accepts. */
   readonly selectableFields: readonly string[]
-  /** Cross-field rules that also apply to kubectl (CEL over the whole object). */
+  /** Fields of the spec that never change, because servers, claims or prices have been derived from them. */
+  readonly fixed: readonly string[]
+  /** Rules that also apply to kubectl (CEL over the whole object): of fixed fields, and across fields. */
   readonly rules: readonly { readonly rule: string; readonly message: string }[]
   /** Never present: carries the types for the store. */
   readonly types?: { readonly spec: z.infer<Spec>; readonly status: z.infer<Status> }
@@ -62,12 +64,16 @@ type ResourceInput<Spec extends z.ZodType, Status extends z.ZodType> = Pick<
   Resource<Spec, Status>,
   'kind' | 'plural' | 'scope' | 'description' | 'spec' | 'status' | 'columns'
 > &
-  Partial<Pick<Resource<Spec, Status>, 'shortNames' | 'customers' | 'selectableFields' | 'rules'>>
+  Partial<Pick<Resource<Spec, Status>, 'shortNames' | 'customers' | 'selectableFields' | 'rules'>> & {
+    readonly fixed?: readonly (keyof z.infer<Spec> & string)[]
+  }
 
 /** Omitted options default to the narrowest choice: no access for customers, no selectable fields. */
-export function resource<Spec extends z.ZodType, Status extends z.ZodType>(
-  input: ResourceInput<Spec, Status>,
-): Resource<Spec, Status> {
+export function resource<Spec extends z.ZodType, Status extends z.ZodType>({
+  fixed = [],
+  rules = [],
+  ...input
+}: ResourceInput<Spec, Status>): Resource<Spec, Status> {
   return {
     group: API_GROUP,
     version: API_VERSION,
@@ -75,7 +81,8 @@ export function resource<Spec extends z.ZodType, Status extends z.ZodType>(
     shortNames: [],
     customers: 'none',
     selectableFields: [],
-    rules: [],
+    fixed,
+    rules: [...fixed.map(fixedRule), ...rules],
     ...input,
   }
 }
@@ -85,8 +92,7 @@ export function resource<Spec extends z.ZodType, Status extends z.ZodType>(
 export const finalizerOf = ({ kind }: Pick<Resource, 'kind'>): string =>
   `${API_GROUP}/${kind.replace(/(?<=[a-z])[A-Z]/g, '-$&').toLowerCase()}`
 
-/** A rule for a field that never changes, because servers, claims or prices have been derived from it. */
-export const fixed = (field: string) => ({
+const fixedRule = (field: string) => ({
   rule:
     `has(self.spec.${field}) ? (has(oldSelf.spec.${field}) && self.spec.${field} == oldSelf.spec.${field}) : ` +
     `!has(oldSelf.spec.${field})`,

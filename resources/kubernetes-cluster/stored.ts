@@ -9,7 +9,7 @@ import {
   SNAPSHOT_RETENTION,
   SNAPSHOT_SCHEDULE_DEFAULT,
 } from '../../domain/kubernetes-cluster/rules.ts'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import { ReportedOperation, RequestedOrEditedOperation, StoredLabels, ZoneName } from '../kit/shapes.ts'
 import { EndpointUrl, OBSERVED } from '../kit/fields.ts'
 import { AGE, READY, TITLE, ZONE } from '../kit/columns.ts'
@@ -30,14 +30,14 @@ export const KubernetesCluster = resource({
   description: 'A Kubernetes cluster whose control plane the platform runs. The API returns the kubeconfig.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Default zone of its nodes; its region hosts the control plane. Cannot be changed.'),
+      zone: ZoneName.describe('Default zone of its nodes; its region hosts the control plane.'),
       name: z
         .string()
         .min(CLUSTER_NAME.least)
         .max(CLUSTER_NAME.most)
         .regex(CLUSTER_NAME.pattern)
-        .describe('DNS label, unique among the clusters of the account. Cannot be changed.'),
-      networkId: z.string().min(1).max(253).describe('Name of the Network of its nodes. Cannot be changed.'),
+        .describe('DNS label, unique among the clusters of the account.'),
+      networkId: z.string().min(1).max(253).describe('Name of the Network of its nodes.'),
       controlPlaneRegion: z
         .string()
         .min(1)
@@ -45,12 +45,12 @@ export const KubernetesCluster = resource({
         .optional()
         .describe(
           'Region whose host runs the control plane; the region of its zone when absent. Only for clusters of ' +
-            'the platform. Cannot be changed.',
+            'the platform.',
         ),
       version: Minor.describe(
         'Minor version of Kubernetes. A newer version, or the same version set again, upgrades the cluster.',
       ),
-      publicIpv4: z.boolean().default(false).describe('Whether its API also has an IPv4 address. Cannot be changed.'),
+      publicIpv4: z.boolean().default(false).describe('Whether its API also has an IPv4 address.'),
       labels: StoredLabels.default({}).describe('Labels, as in the API.'),
       etcdSnapshotSchedule: z
         .string()
@@ -159,7 +159,7 @@ export const KubernetesCluster = resource({
     AGE,
   ],
   selectableFields: ['.spec.zone'],
-  rules: ['zone', 'name', 'networkId', 'publicIpv4', 'controlPlaneRegion'].map(fixed),
+  fixed: ['zone', 'name', 'networkId', 'publicIpv4', 'controlPlaneRegion'],
 })
 export type KubernetesClusterSpec = z.infer<typeof KubernetesCluster.spec>
 export type KubernetesClusterStatus = z.infer<typeof KubernetesCluster.status>

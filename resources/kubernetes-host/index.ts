@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { MINOR_PATTERN } from '../../domain/kubernetes-cluster/rules.ts'
 import { NODES_MAXIMUM } from '../../domain/node-pool/rules.ts'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import { DateTime, ReportedOperation, RequestedOperation, Uuid, ZoneName } from '../kit/shapes.ts'
 import { KUBERNETES_HOST_STATES } from '../../domain/kubernetes-host/rules.ts'
 import { OperationView } from '../operation/index.ts'
@@ -64,7 +64,7 @@ export const KubernetesHost = resource({
     { name: 'Message', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].message', priority: 1 },
     AGE,
   ],
-  rules: ['region', 'zones', 'plan', 'nodesPerZone', 'version', 'controlPlaneRegion'].map(fixed),
+  fixed: ['region', 'zones', 'plan', 'nodesPerZone', 'version', 'controlPlaneRegion'],
 })
 export type KubernetesHostSpec = z.infer<typeof KubernetesHost.spec>
 export type KubernetesHostStatus = z.infer<typeof KubernetesHost.status>

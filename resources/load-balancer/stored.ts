@@ -29,7 +29,7 @@ import {
   STICKY_SECONDS,
   WEIGHT,
 } from '../../domain/load-balancer/rules.ts'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import { ReportedOperation, RequestedOrEditedOperation, StoredLabels, ZoneName } from '../kit/shapes.ts'
 import { AddressText, CidrText, ManagedByText, ObjectName } from '../kit/fields.ts'
 import { AGE, READY, TITLE, ZONE } from '../kit/columns.ts'
@@ -153,18 +153,18 @@ export const LoadBalancer = resource({
     'interrupt connections.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone of the load balancer. Cannot be changed.'),
+      zone: ZoneName.describe('Zone of the load balancer.'),
       name: z
         .string()
         .min(1)
         .max(100)
         .describe('Display name, unique among the load balancers of the account in the zone.'),
-      networkId: z.string().min(1).max(253).describe('Name of the Network of its members. Cannot be changed.'),
-      plan: z.string().min(1).max(63).describe('Plan of each of its machines. Cannot be changed.'),
+      networkId: z.string().min(1).max(253).describe('Name of the Network of its members.'),
+      plan: z.string().min(1).max(63).describe('Plan of each of its machines.'),
       publicIpv4: z
         .boolean()
         .default(true)
-        .describe('Whether it has public addresses: IPv4, and IPv6 where the zone has it. Cannot be changed.'),
+        .describe('Whether it has public addresses: IPv4, and IPv6 where the zone has it.'),
       labels: StoredLabels.default({}).describe('Labels, as in the API.'),
       isProtected: z.boolean().default(false).describe('Whether deletion is refused.'),
       frontends: z.array(StoredFrontend).max(FRONTENDS_MAXIMUM).default([]).describe('Frontends.'),
@@ -251,7 +251,7 @@ export const LoadBalancer = resource({
     AGE,
   ],
   selectableFields: ['.spec.zone'],
-  rules: ['zone', 'networkId', 'plan', 'publicIpv4', 'managedBy'].map(fixed),
+  fixed: ['zone', 'networkId', 'plan', 'publicIpv4', 'managedBy'],
 })
 export type LoadBalancerSpec = z.infer<typeof LoadBalancer.spec>
 export type LoadBalancerStatus = z.infer<typeof LoadBalancer.status>

@@ -6,7 +6,7 @@ import {
   KUBERNETES_NODE_TEMPLATE,
   MANAGED_TEMPLATE,
 } from '../../domain/managed-machine/rules.ts'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import { ManagedByText, ObjectName, OBSERVED } from '../kit/fields.ts'
 import { AGE } from '../kit/columns.ts'
 
@@ -38,7 +38,7 @@ export const ManagedMachine = resource({
           name: ObjectName.describe('Name of the Server.'),
           uid: z.string().max(63).describe('uid of that Server.'),
         })
-        .describe('Server of the machine. Cannot be changed.'),
+        .describe('Server of the machine.'),
       managedBy: ManagedByText.describe('Purpose of the machine, as spec.managedBy of its Server.'),
       configuration: z
         .strictObject({
@@ -87,7 +87,7 @@ export const ManagedMachine = resource({
     { name: 'Detail', type: 'string', jsonPath: '.status.detail', priority: 1 },
     AGE,
   ],
-  rules: [fixed('server'), fixed('managedBy')],
+  fixed: ['server', 'managedBy'],
 })
 export type ManagedMachineSpec = z.infer<typeof ManagedMachine.spec>
 export type ManagedMachineStatus = z.infer<typeof ManagedMachine.status>

@@ -1,7 +1,7 @@
 /** Network: a private network of an account. Stored shape, public shape, conversion and routes. */
 import { z } from 'zod'
 import { DNS_SERVERS_MAXIMUM, gatewayOf, rangeFault } from '../../domain/network/rules.ts'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import {
   DateTime,
   LabelFilters,
@@ -36,13 +36,13 @@ export const Network = resource({
     'while something is in it.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone of the network. Cannot be changed.'),
+      zone: ZoneName.describe('Zone of the network.'),
       name: StoredDisplayName.describe('Display name, unique among the networks of the account in the zone.'),
       ipv4Cidr: CidrText.min(1)
         .optional()
         .describe(
           'IPv4 range of 16 to 28 bits in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10; a free ' +
-            '/24 when absent. Cannot be changed.',
+            '/24 when absent.',
         ),
       dnsServers: StoredDnsServers.default([]).describe('Addresses of the DNS servers for its hosts.'),
       dhcpEnabled: z.boolean().default(true).describe('Whether its hosts get their addresses by DHCP.'),
@@ -76,7 +76,7 @@ export const Network = resource({
     AGE,
   ],
   selectableFields: ['.spec.zone'],
-  rules: ['zone', 'ipv4Cidr'].map(fixed),
+  fixed: ['zone', 'ipv4Cidr'],
 })
 export type NetworkSpec = z.infer<typeof Network.spec>
 export type NetworkStatus = z.infer<typeof Network.status>

@@ -8,7 +8,7 @@ import {
   TAINT_EFFECTS,
   TAINTS_MAXIMUM,
 } from '../../domain/node-pool/rules.ts'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import { SERVER_STATES } from '../server/index.ts'
 import { ReportedOperation, RequestedOrEditedOperation, ZoneName } from '../kit/shapes.ts'
 import { CidrText, OBSERVED } from '../kit/fields.ts'
@@ -34,17 +34,15 @@ export const NodePool = resource({
   description: 'Nodes of a KubernetesCluster: servers of the account that join it, are drained and are replaced.',
   spec: z
     .strictObject({
-      clusterId: Name.describe('Name of the KubernetesCluster. Cannot be changed.'),
-      zone: ZoneName.describe("Zone of its nodes: the zone of the cluster's network. Cannot be changed."),
+      clusterId: Name.describe('Name of the KubernetesCluster.'),
+      zone: ZoneName.describe("Zone of its nodes: the zone of the cluster's network."),
       name: z
         .string()
         .min(POOL_NAME.least)
         .max(POOL_NAME.most)
         .regex(POOL_NAME.pattern)
-        .describe(
-          'DNS label, unique among the pools of the cluster; prefix of the names of its nodes. Cannot be changed.',
-        ),
-      plan: z.string().min(1).max(63).describe('Plan of its servers. Cannot be changed.'),
+        .describe('DNS label, unique among the pools of the cluster; prefix of the names of its nodes.'),
+      plan: z.string().min(1).max(63).describe('Plan of its servers.'),
       count: z.int().min(0).max(NODES_MAXIMUM).describe('Number of nodes.'),
       autoscaling: z
         .strictObject({
@@ -77,10 +75,7 @@ export const NodePool = resource({
         .default({})
         .describe('Labels of its nodes in the cluster.'),
       taints: z.array(StoredTaint).max(TAINTS_MAXIMUM).default([]).describe('Taints of its nodes in the cluster.'),
-      publicIpv4: z
-        .boolean()
-        .default(false)
-        .describe('Whether its servers have public IPv4 addresses. Cannot be changed.'),
+      publicIpv4: z.boolean().default(false).describe('Whether its servers have public IPv4 addresses.'),
       maxUnavailable: z
         .int()
         .min(1)
@@ -168,7 +163,7 @@ export const NodePool = resource({
     AGE,
   ],
   selectableFields: ['.spec.zone', '.spec.clusterId'],
-  rules: ['clusterId', 'zone', 'name', 'plan', 'publicIpv4'].map(fixed),
+  fixed: ['clusterId', 'zone', 'name', 'plan', 'publicIpv4'],
 })
 export type NodePoolSpec = z.infer<typeof NodePool.spec>
 export type NodePoolStatus = z.infer<typeof NodePool.status>

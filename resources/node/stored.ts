@@ -1,7 +1,7 @@
 /** Nodes as they are stored: hypervisor hosts with their observed state. Cluster-scoped; the API shows the names. */
 import { z } from 'zod'
 import { NODE_STATES } from '../../domain/node/rules.ts'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import { ReportedOperation, RequestedOrEditedOperation, StoredLabels, ZoneName } from '../kit/shapes.ts'
 import { ObjectName, OBSERVED } from '../kit/fields.ts'
 import { AGE, READY, STATE, ZONE } from '../kit/columns.ts'
@@ -78,7 +78,7 @@ export const Node = resource({
     'A deleted node is removed when nothing is left on it.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone of the host. Cannot be changed.'),
+      zone: ZoneName.describe('Zone of the host.'),
       rack: z.string().min(1).max(63).default('rack-1').describe('Rack of the host: a failure domain within the zone.'),
       cpuPool: z
         .string()
@@ -190,7 +190,7 @@ export const Node = resource({
     AGE,
   ],
   selectableFields: ['.spec.zone', '.status.state'],
-  rules: [fixed('zone')],
+  fixed: ['zone'],
 })
 export type NodeSpec = z.infer<typeof Node.spec>
 export type NodeStatus = z.infer<typeof Node.status>

@@ -1,7 +1,7 @@
 /** Object storage: an account's buckets in a zone for S3 clients. Stored shape, public shape, conversion and routes.
  *  Buckets and objects are not resources here: clients create them through S3. */
 import { z } from 'zod'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import { OperationView } from '../operation/index.ts'
 import { DateTime, Metered, OperationProgress, OperationStanza, ZoneName } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
@@ -26,7 +26,7 @@ export const ObjectStorage = resource({
     'this object never contains them. It cannot be deleted while it has buckets.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone of the buckets; one object per account and zone. Cannot be changed.'),
+      zone: ZoneName.describe('Zone of the buckets; one object per account and zone.'),
       operation: OperationStanza.optional().describe('Change in progress, or the last one. Written by the platform.'),
     })
     .describe('The desired state of the object storage.'),
@@ -57,7 +57,7 @@ export const ObjectStorage = resource({
     READY,
     AGE,
   ],
-  rules: [fixed('zone')],
+  fixed: ['zone'],
 })
 export type ObjectStorageSpec = z.infer<typeof ObjectStorage.spec>
 export type ObjectStorageStatus = z.infer<typeof ObjectStorage.status>

@@ -1,7 +1,7 @@
 /** Playground: a free Kubernetes cluster for a few hours. Stored shape, public shape, conversion and routes. */
 import { z } from 'zod'
 import { ELIGIBILITIES, END_REASONS, PLAYGROUND_STATES } from '../../domain/playground/rules.ts'
-import { fixed, forOperators, resource, route } from '../kit/define.ts'
+import { forOperators, resource, route } from '../kit/define.ts'
 import { ById, DateTime, PageQuery, Printable, ZoneName, limitOf } from '../kit/shapes.ts'
 import { EXAMPLE } from '../kit/examples.ts'
 import { verbsOf } from '../kit/verbs.ts'
@@ -21,7 +21,7 @@ export const Playground = resource({
     'it. The API returns the kubeconfig.',
   spec: z
     .strictObject({
-      region: z.string().min(1).max(63).describe('Region of the playground. Cannot be changed.'),
+      region: z.string().min(1).max(63).describe('Region of the playground.'),
     })
     .describe('The desired state of the playground.'),
   status: z
@@ -49,7 +49,7 @@ export const Playground = resource({
     READY,
     AGE,
   ],
-  rules: [fixed('region')],
+  fixed: ['region'],
 })
 export type PlaygroundSpec = z.infer<typeof Playground.spec>
 export type PlaygroundStatus = z.infer<typeof Playground.status>

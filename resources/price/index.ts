@@ -2,7 +2,7 @@
  *  see of them, and of the prices of plans. */
 import { z } from 'zod'
 import { type BilledType, FREE_UNITS, PRICE_UNITS, unitOf } from '../../domain/billing/units.ts'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import { completeListOf, Conditions, DateTime, ObservedGeneration } from '../kit/shapes.ts'
 import { routesUnder } from '../kit/verbs.ts'
 import { AGE } from '../kit/columns.ts'
@@ -25,25 +25,19 @@ export const Price = resource({
         .max(63)
         .describe(
           'Resource type as in usage and invoices: storage, snapshot, backup or custom_image (per GiB), ' +
-            'public_ipv4, floating_ip, edge, load_balancer or kubernetes_cluster (each). Cannot be changed.',
+            'public_ipv4, floating_ip, edge, load_balancer or kubernetes_cluster (each).',
         ),
       plan: z
         .string()
         .max(63)
         .default('')
-        .describe(
-          'Plan or tier of the resource: the tier of a storage, empty for types without one. Cannot be changed.',
-        ),
+        .describe('Plan or tier of the resource: the tier of a storage, empty for types without one.'),
       monthlyMillicents: z
         .int()
         .min(0)
         .max(1_000_000_000)
-        .describe('Price per unit and month in thousandths of a euro cent. Cannot be changed.'),
-      validFrom: z
-        .string()
-        .max(64)
-        .meta({ format: 'date-time' })
-        .describe('Start of its validity, RFC 3339. Cannot be changed.'),
+        .describe('Price per unit and month in thousandths of a euro cent.'),
+      validFrom: z.string().max(64).meta({ format: 'date-time' }).describe('Start of its validity, RFC 3339.'),
     })
     .describe('The price, what it applies to, and since when.'),
   status: z
@@ -56,10 +50,8 @@ export const Price = resource({
     { name: 'From', type: 'string', jsonPath: '.spec.validFrom' },
     AGE,
   ],
-  rules: [
-    ...['resourceType', 'plan', 'monthlyMillicents', 'validFrom'].map(fixed),
-    { rule: "self.spec.resourceType != 'server'", message: 'the price of servers is that of their plan' },
-  ],
+  fixed: ['resourceType', 'plan', 'monthlyMillicents', 'validFrom'],
+  rules: [{ rule: "self.spec.resourceType != 'server'", message: 'the price of servers is that of their plan' }],
 })
 export type PriceSpec = z.infer<typeof Price.spec>
 

@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { canonicalCidr } from '../../domain/network/addresses.ts'
 import { PUBLIC_POOL_STATES, POOL_USES, poolTotal } from '../../domain/public-pool/rules.ts'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import { activeOperationOf, OperationView, namedTarget, toOperationView } from '../operation/index.ts'
 import {
   DateTime,
@@ -31,23 +31,20 @@ export const PublicPool = resource({
   ].join(' '),
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone of its addresses. Cannot be changed.'),
-      family: z.enum(['ipv4', 'ipv6']).describe('Address family. Cannot be changed.'),
+      zone: ZoneName.describe('Zone of its addresses.'),
+      family: z.enum(['ipv4', 'ipv6']).describe('Address family.'),
       cidr: CidrText.min(1).describe(
-        'The network, as in 203.0.113.0/24 or 2001:db8::/40. It must not overlap another pool. Cannot be changed.',
+        'The network, as in 203.0.113.0/24 or 2001:db8::/40. It must not overlap another pool.',
       ),
-      use: z.enum(POOL_USES).describe('Use of the addresses. Cannot be changed.'),
+      use: z.enum(POOL_USES).describe('Use of the addresses.'),
       isPrivate: z
         .boolean()
         .optional()
-        .describe(
-          'Whether the Internet does not route the network; derived from the network when absent. Cannot be changed.',
-        ),
+        .describe('Whether the Internet does not route the network; derived from the network when absent.'),
       gateway: AddressText.min(1)
         .optional()
         .describe(
-          'Default gateway of the addresses. When absent: the first address of an IPv4 network, fe80::1 for ' +
-            'IPv6. Cannot be changed.',
+          'Default gateway of the addresses. When absent: the first address of an IPv4 network, fe80::1 for ' + 'IPv6.',
         ),
       announce: z
         .enum(['bgp', 'static'])
@@ -87,7 +84,7 @@ export const PublicPool = resource({
     AGE,
   ],
   selectableFields: ['.spec.zone', '.spec.use', '.status.state'],
-  rules: ['zone', 'family', 'cidr', 'use', 'isPrivate', 'gateway'].map(fixed),
+  fixed: ['zone', 'family', 'cidr', 'use', 'isPrivate', 'gateway'],
 })
 export type PublicPoolSpec = z.infer<typeof PublicPool.spec>
 export type PublicPoolStatus = z.infer<typeof PublicPool.status>

@@ -6,7 +6,7 @@ import {
   canonicalRoute,
   gatewayOf,
 } from '../../domain/network/rules.ts'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import {
   DateTime,
   Id,
@@ -61,7 +61,7 @@ export const Router = resource({
     'networks.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone of the router. Cannot be changed.'),
+      zone: ZoneName.describe('Zone of the router.'),
       name: StoredDisplayName.describe('Display name, unique among the routers of the account in the zone.'),
       natEnabled: z
         .boolean()
@@ -118,7 +118,7 @@ export const Router = resource({
     AGE,
   ],
   selectableFields: ['.spec.zone'],
-  rules: [fixed('zone')],
+  fixed: ['zone'],
 })
 export type RouterSpec = z.infer<typeof Router.spec>
 export type RouterStatus = z.infer<typeof Router.status>

@@ -1,7 +1,7 @@
 /** Server groups: servers that are placed apart. Stored shape, public shape, conversion and routes. */
 import { z } from 'zod'
 import { SPREADS } from '../../domain/node/placement.ts'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import { DateTime, PrintableName, ZoneName } from '../kit/shapes.ts'
 import { verbsOf } from '../kit/verbs.ts'
 import { managed } from '../kit/managed.ts'
@@ -27,19 +27,14 @@ export const ServerGroup = resource({
         .default('host')
         .describe(
           'Failure domain that members do not share: host for different nodes, rack for different racks of the ' +
-            'zone, zone for different zones of the region. Cannot be changed.',
+            'zone, zone for different zones of the region.',
         ),
-      zone: ZoneName.optional().describe('Zone of the members, for the spreads host and rack. Cannot be changed.'),
-      region: z
-        .string()
-        .min(1)
-        .max(63)
-        .optional()
-        .describe('Region of the members, for the spread zone. Cannot be changed.'),
+      zone: ZoneName.optional().describe('Zone of the members, for the spreads host and rack.'),
+      region: z.string().min(1).max(63).optional().describe('Region of the members, for the spread zone.'),
       strict: z
         .boolean()
         .default(false)
-        .describe('Whether to refuse a server rather than place it with another member. Cannot be changed.'),
+        .describe('Whether to refuse a server rather than place it with another member.'),
     })
     .describe('The desired state of the group.'),
   status: z
@@ -63,6 +58,7 @@ export const ServerGroup = resource({
     READY,
     AGE,
   ],
+  fixed: ['spread', 'zone', 'region', 'strict'],
   rules: [
     {
       rule: "(self.spec.spread == 'zone') == has(self.spec.region)",
@@ -72,7 +68,6 @@ export const ServerGroup = resource({
       rule: "(self.spec.spread == 'zone') != has(self.spec.zone)",
       message: 'zone is for the spreads host and rack, and needed there',
     },
-    ...['spread', 'zone', 'region', 'strict'].map(fixed),
   ],
 })
 export type ServerGroupSpec = z.infer<typeof ServerGroup.spec>

@@ -158,8 +158,7 @@ export const Server = resource({
         'Init script of the account whose text became the user data. Set through the API only.',
       ),
       serverGroupId: ObjectName.optional().describe(
-        'ServerGroup that the server joins at creation and that keeps it apart from other members. Cannot be ' +
-          'changed.',
+        'ServerGroup that the server joins at creation and that keeps it apart from other members.',
       ),
       haPolicy: z
         .enum(['restart', 'none'])
@@ -303,6 +302,7 @@ export const Server = resource({
     AGE,
   ],
   selectableFields: ['.spec.hostname', '.spec.zone', '.status.state'],
+  fixed: ['serverGroupId', 'managedBy'],
   rules: [
     {
       rule: 'has(self.spec.template) != has(self.spec.customImageId)',
@@ -313,18 +313,6 @@ export const Server = resource({
       message: 'publicIpv4 cannot be changed: the address comes with the server',
     },
     { rule: ZONE_RULE, message: 'zone cannot be changed: it follows a server that is moved to another' },
-    {
-      rule:
-        'has(self.spec.serverGroupId) ? (has(oldSelf.spec.serverGroupId) && self.spec.serverGroupId == ' +
-        'oldSelf.spec.serverGroupId) : !has(oldSelf.spec.serverGroupId)',
-      message: 'serverGroupId cannot be changed',
-    },
-    {
-      rule:
-        'has(self.spec.managedBy) ? (has(oldSelf.spec.managedBy) && self.spec.managedBy == ' +
-        'oldSelf.spec.managedBy) : !has(oldSelf.spec.managedBy)',
-      message: 'managedBy cannot be changed',
-    },
     changedOnlyBy('plan', 'server.change_plan', 'only a stopped server can get another plan; stop it first', {
       orOfStopped: true,
     }),

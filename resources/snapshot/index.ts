@@ -1,6 +1,6 @@
 /** Snapshot: one point in time of a storage, kept in its disk. Stored shape, public shape, conversion and routes. */
 import { z } from 'zod'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import {
   DateTime,
   Id,
@@ -33,7 +33,7 @@ export const Snapshot = resource({
     'deleted while it has snapshots.',
   spec: z
     .strictObject({
-      storageId: z.string().min(1).max(253).describe('Name of the Storage. Cannot be changed.'),
+      storageId: z.string().min(1).max(253).describe('Name of the Storage.'),
       title: StoredTitle.default('').describe('Title: one line of free text.'),
       labels: StoredLabels.default({}).describe('Labels, as in the API.'),
       restoredBackupId: ObjectName.optional().describe(
@@ -77,7 +77,7 @@ export const Snapshot = resource({
     AGE,
   ],
   selectableFields: ['.spec.storageId'],
-  rules: ['storageId', 'restoredBackupId', 'expiresAt'].map(fixed),
+  fixed: ['storageId', 'restoredBackupId', 'expiresAt'],
 })
 /** Taken by the platform before a restore. */
 export const isForSafety = ({ restoredBackupId }: SnapshotSpec): boolean => restoredBackupId !== undefined

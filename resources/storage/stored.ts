@@ -1,7 +1,7 @@
 /** Storage: a block device of an account, as it is stored. */
 import { z } from 'zod'
 import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup/schedule.ts'
-import { fixed, resource } from '../kit/define.ts'
+import { resource } from '../kit/define.ts'
 import { ReportedOperation, RequestedOperation, StoredLabels, ZoneName } from '../kit/shapes.ts'
 import { ObjectName, OBSERVED, RetentionDays, StoredDiskGibibytes, StoredTitle } from '../kit/fields.ts'
 import { AGE, READY, STATE, ZONE } from '../kit/columns.ts'
@@ -45,7 +45,7 @@ export const Storage = resource({
           id: ObjectName.describe('Name of the source.'),
         })
         .optional()
-        .describe('Initial content of the storage; empty when absent. Cannot be changed.'),
+        .describe('Initial content of the storage; empty when absent.'),
       serverId: ObjectName.optional().describe('Name of the attached Server; detached when absent.'),
       isBoot: z.boolean().default(false).describe('Whether its server boots from it.'),
       labels: StoredLabels.default({}).describe('Labels as in the API, by which its lists are filtered.'),
@@ -116,8 +116,8 @@ export const Storage = resource({
     AGE,
   ],
   selectableFields: ['.spec.serverId', '.spec.zone'],
+  fixed: ['source'],
   rules: [
-    fixed('source'),
     {
       rule:
         'self.spec.tier == oldSelf.spec.tier || ' +

@@ -39,6 +39,7 @@ const widget = {
   columns: [],
   selectableFields: ['.spec.color'],
   rules: [],
+  fixed: [],
 } satisfies KindDefinition
 interface WidgetSpec {
   readonly size: number

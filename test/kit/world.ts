@@ -52,6 +52,7 @@ const parent = {
   columns: [],
   selectableFields: [],
   rules: [],
+  fixed: [],
 } satisfies KindDefinition
 const child = {
   ...parent,
