@@ -7,6 +7,7 @@ import { portal } from '../api/portal.ts'
 import { Refusal } from '../api/refusal.ts'
 import { useMay } from '../api/session.ts'
 import steps from '../generated/steps.json' with { type: 'json' }
+import { LoadMore } from '../pages/more.tsx'
 import { number } from '../texts/format.ts'
 import { t } from '../texts/index.ts'
 import { kindText, stepText } from '../texts/service.ts'
@@ -86,14 +87,13 @@ export const ActivityOf = ({ type, id }: ActivityProps): ReactNode => (
   <Operations query={{ resource: `${type}:${id}` }} />
 )
 
-const ROWS_MAXIMUM = 100
-
 export interface OperationsProps {
   readonly query: {
     readonly resource?: string
     readonly node_id?: string
     readonly status?: readonly Operation['status'][]
   }
+  /** The newest of them, without a way to more; all without it. */
   readonly limit?: number
   /** Instead of the text for none. */
   readonly none?: string
@@ -101,9 +101,10 @@ export interface OperationsProps {
   readonly isBusy?: boolean
 }
 
-export function Operations({ query, limit = ROWS_MAXIMUM, none, isBusy = false }: OperationsProps): ReactNode {
+export function Operations({ query, limit, none, isBusy = false }: OperationsProps): ReactNode {
   // of the portal; both lists have the same items
-  const list = useList(portal().operationList as 'list_operations', query as { readonly resource?: string }, { isBusy })
+  const operation = portal().operationList as 'list_operations'
+  const list = useList(operation, query as { readonly resource?: string }, { isBusy })
   const items = itemsOf(list.data).slice(0, limit)
   if (list.error instanceof Refusal && items.length === 0) return <ProblemView refusal={list.error} />
   if (list.isPending)
@@ -124,6 +125,7 @@ export function Operations({ query, limit = ROWS_MAXIMUM, none, isBusy = false }
     <Table
       label={texts.title}
       items={items}
+      foot={limit === undefined && list.hasNextPage ? <LoadMore list={list} operation={operation} /> : undefined}
       {...(noun === undefined ? {} : { hrefOf: (each: Operation) => hrefOf(noun, each) })}
       columns={[
         { id: 'what', name: texts.what, cell: (each) => kindText(each.kind) },
