@@ -244,15 +244,8 @@ describe('the next page of a list', () => {
   const AT = '2026-01-01T00:00:00Z'
   const delivery = { id: 'd', event_type: 'x', state: 'failed', attempts: 1, created_at: AT, next_attempt_at: null }
   const billed = { name: 'web', resource_id: 's', resource_type: 'server', plan: '', date: '2026-01-01', hours: 1 }
-  const operation = {
-    id: 'o',
-    kind: 'x',
-    status: 'failed',
-    error: '',
-    resource: null,
-    created_at: AT,
-    completed_at: AT,
-  }
+  const times = { created_at: AT, started_at: null, finished_at: null }
+  const operation = { id: 'o', kind: 'x', status: 'failed', error: '', resource: null, actor: 'user:a', ...times }
   const entry = { id: 'e', outcome: 'success', actor_email: 'a', resource_type: 'server', resource_id: 'x', at: AT }
   it.each<[string, OperationId, object, object, () => Promise<ReactElement>]>([
     [
