@@ -150,6 +150,13 @@ const momentsOf = ({ view, moments }: ManagedNoun): Readonly<Record<string, obje
       .filter(([, schema]) => !JSON.stringify(schema).includes('"properties"')),
   )
 
+/** With the filters that it takes. */
+const listOf = (list: Route, whole: boolean): object => ({
+  ...callOf(list),
+  whole,
+  takes: Object.keys(shapeOf(list.query)),
+})
+
 /** Text of the file of definitions. */
 export function definitionsText(nouns: readonly ManagedNoun[], routes: readonly Route[]): string {
   const kept = new Set(nouns.flatMap(keptBy))
@@ -171,7 +178,7 @@ export function definitionsText(nouns: readonly ManagedNoun[], routes: readonly 
       uniqueIn: noun.uniqueIn ?? null,
       routes: {
         // whole: its items have all members of a single read
-        ...(list === undefined ? {} : { list: { ...callOf(list), whole: itemOf(list) === noun.view && !isPartial } }),
+        ...(list === undefined ? {} : { list: listOf(list, itemOf(list) === noun.view && !isPartial) }),
         create: callOf(create),
         ...defined({ read: maybe(read) }),
         ...(remove === undefined ? {} : { remove: { ...callOf(remove), takes, needs: noun.removeNeeds ?? {} } }),

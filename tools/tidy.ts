@@ -231,7 +231,7 @@ const COMMENT_BANS: readonly Ban[] = [
 
 const TIER_NAMES =
   '(?:qemu|kubernetes|network|e2e|database|kubectl|postgresql)(?:-long)?|unit-long|objects|csi|fencing|ceph|bench|' +
-  'endurance|seeds|cluster|pods|browser|generators'
+  'endurance|seeds|cluster|pods|browser|generators|terraform'
 const FILE_NAME = new RegExp(String.raw`^[a-z0-9]+(-[a-z0-9]+)*(\.(${TIER_NAMES}))?(\.test)?(\.d)?\.tsx?$`)
 /** A tool loads them by their names, and reads what they export as default. */
 const FILES_OF_TOOLS = ['portal/build/vite.config.ts']

@@ -157,6 +157,14 @@ async function browserMissing(): Promise<string | undefined> {
     : 'chromium is not installed (Debian: chromium and fonts-noto-core)'
 }
 
+/** What builds the provider, and what uses it. */
+async function terraformMissing(): Promise<string | undefined> {
+  if (!(await answers('go', 'version'))) return 'there is no Go to build the provider with'
+  return (await answers('terraform', 'version', '-json'))
+    ? undefined
+    : 'terraform is not installed (a release from its makers, 1.11 or newer)'
+}
+
 /** A simulated management controller and a cluster of one monitor, which fencing talks to. */
 async function fencingMissing(): Promise<string | undefined> {
   for (const command of ['ipmitool', 'ipmi_sim', 'ceph', 'ceph-mon']) {
@@ -383,6 +391,15 @@ const special: readonly Tier[] = [
     isIsolated: false,
     isOptIn: true,
     missing: browserMissing,
+  }),
+  named({
+    name: 'terraform',
+    setup: 'test/terraform/setup.ts',
+    workersMaximum: 2,
+    testTimeoutMilliseconds: 120_000,
+    deadlineMinutes: 20,
+    isOptIn: true,
+    missing: terraformMissing,
   }),
   named({
     name: 'cluster',

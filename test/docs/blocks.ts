@@ -65,4 +65,10 @@ export const OPERATOR_GUIDES = [
   'docs/cluster.md',
 ] as const
 /** Run by separate tests. */
-export const OTHER_GUIDES = ['README.md', 'docs/nodes.md', 'docs/high-availability.md', 'docs/networks.md'] as const
+export const OTHER_GUIDES = [
+  'README.md',
+  'docs/nodes.md',
+  'docs/high-availability.md',
+  'docs/networks.md',
+  'docs/terraform.md',
+] as const

@@ -35,6 +35,7 @@ const FOLDERS = [
   'tools',
   'docs',
   'examples',
+  'terraform',
   'charts',
   '.ci',
 ]

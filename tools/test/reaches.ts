@@ -27,6 +27,7 @@ const REACHED: Reaches['reached'] = {
   'test/e2e/product.ts': PRODUCT,
   'test/portal/browser/setup.ts': ['client', 'domain', 'portal', 'tsconfig.json'],
   'tools/cluster/build.ts': ['tools/cluster'],
+  'test/terraform/setup.ts': ['terraform'],
   'tools/images/write.ts': [...PRODUCT, 'client', 'domain', 'portal'],
 }
 

@@ -1,0 +1,252 @@
+// Package definition reads what programs know of nouns: their routes, attributes and changes.
+package definition
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// Format is the newest format of the definitions that this program reads.
+const Format = 2
+
+// Modes of attributes.
+const (
+	Required = "required"
+	Optional = "optional"
+	Default  = "default"
+	Chosen   = "chosen"
+	Computed = "computed"
+)
+
+// Call is a request of the API.
+type Call struct {
+	ID        string `json:"id"`
+	Method    string `json:"method"`
+	Path      string `json:"path"`
+	Operation bool   `json:"operation"`
+}
+
+// Change is a request that changes an object in place. It has `by` and `sets`, `by` and `when`, or `each`.
+type Change struct {
+	By    *Call             `json:"by"`
+	Sets  map[string]string `json:"sets"`
+	On    string            `json:"on"`
+	Needs map[string]any    `json:"needs"`
+	Moves []string          `json:"moves"`
+	Grows bool              `json:"grows"`
+	// Facts that are sent along.
+	Expects []string       `json:"expects"`
+	ReadBy  *Call          `json:"readBy"`
+	When    map[string]any `json:"when"`
+	Each    string         `json:"each"`
+	Key     string         `json:"key"`
+	List    *Call          `json:"list"`
+	Add     *Call          `json:"add"`
+	Remove  *Call          `json:"remove"`
+}
+
+// Whole is the field of a change whose attribute is the complete body.
+const Whole = "*"
+
+// Creates says under which field the creation takes an attribute, by value.
+type Creates struct {
+	Field  string          `json:"field"`
+	Values map[string]bool `json:"values"`
+}
+
+// Attribute is a wish or a fact.
+type Attribute struct {
+	Mode    string   `json:"mode"`
+	Default any      `json:"default"`
+	Creates *Creates `json:"creates"`
+	// "nothing" or "presence".
+	Shows    string `json:"shows"`
+	As       string `json:"as"`
+	Replaces bool   `json:"replaces"`
+	// The creation does not take it.
+	Later bool `json:"later"`
+	// Null when left out, though the view shows something.
+	IsOptional bool   `json:"isOptional"`
+	IsSet      bool   `json:"isSet"`
+	IsSecret   bool   `json:"isSecret"`
+	Same       string `json:"same"`
+	// Rules of the members of an object, or of the objects of a list.
+	Of map[string]*Attribute `json:"of"`
+	// Where the view shows it, if not under its name: the field of an object, or of each member of a list.
+	At string `json:"at"`
+	// While that attribute is null, the view shows null.
+	NullWithout string `json:"nullWithout"`
+	// Parsed into Kind.
+	Schema json.RawMessage `json:"schema"`
+	Kind   *Kind           `json:"-"`
+}
+
+// IsUnread is true when no answer shows the attribute.
+func (a *Attribute) IsUnread() bool { return a.Shows == "nothing" }
+
+// IsPresence is true when an answer shows another value, and null means false.
+func (a *Attribute) IsPresence() bool { return a.Shows == "presence" }
+
+// LeftOut answers what the attribute is when nobody writes it, where that is known.
+func (a *Attribute) LeftOut() (any, bool) {
+	switch {
+	case a.Mode != Default:
+		return nil, false
+	case a.Default != nil:
+		return a.Default, true
+	case a.Kind.HasDefault:
+		return a.Kind.Default, true
+	case a.Kind.Type == List:
+		return []any{}, true
+	case a.Kind.Type == Map:
+		return map[string]any{}, true
+	}
+	return nil, false
+}
+
+// Noun is a type of objects.
+type Noun struct {
+	Noun string `json:"noun"`
+	// As in answers, where that is another name.
+	Key      string   `json:"key"`
+	Identity string   `json:"identity"`
+	Parent   any      `json:"parent"`
+	Ready    any      `json:"ready"`
+	Names    []string `json:"names"`
+	UniqueIn string   `json:"uniqueIn"`
+	Routes   struct {
+		List struct {
+			Call
+			Whole bool     `json:"whole"`
+			Takes []string `json:"takes"`
+		} `json:"list"`
+		Create Call `json:"create"`
+		Read   Call `json:"read"`
+		Remove struct {
+			Call
+			Takes []string       `json:"takes"`
+			Needs map[string]any `json:"needs"`
+		} `json:"remove"`
+	} `json:"routes"`
+	Changes    []*Change                  `json:"changes"`
+	Attributes map[string]*Attribute      `json:"attributes"`
+	Moments    map[string]json.RawMessage `json:"moments"`
+	// Moments by name.
+	MomentKinds map[string]*Kind `json:"-"`
+}
+
+// Plural is the noun of lists: the last word of their path.
+func (n *Noun) Plural() string {
+	path := n.Routes.List.Path
+	return strings.ReplaceAll(path[strings.LastIndex(path, "/")+1:], "-", "_")
+}
+
+// AttributeNames are in alphabetical order.
+func (n *Noun) AttributeNames() []string {
+	names := make([]string, 0, len(n.Attributes))
+	for name := range n.Attributes {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// EachOf answers the change by which members of the attribute are added and removed.
+func (n *Noun) EachOf(name string) *Change {
+	for _, change := range n.Changes {
+		if change.Each == name {
+			return change
+		}
+	}
+	return nil
+}
+
+// ReadApart answers the request that shows the attribute, where the view lacks it.
+func (n *Noun) ReadApart(name string) *Call {
+	for _, change := range n.Changes {
+		if change.Each == name {
+			return change.List
+		}
+		if _, isSet := change.Sets[name]; isSet && change.ReadBy != nil {
+			return change.ReadBy
+		}
+	}
+	return nil
+}
+
+// BringAbout answers the change that gives the attribute a value.
+func (n *Noun) BringAbout(name string, value any) *Change {
+	for _, change := range n.Changes {
+		if wanted, isThere := change.When[name]; isThere && wanted == value {
+			return change
+		}
+	}
+	return nil
+}
+
+// Parse reads the file of definitions. A noun with a value that has no kind here is left out, with the reason.
+func Parse(text []byte) (nouns []*Noun, leftOut map[string]error, err error) {
+	var file struct {
+		Format int     `json:"format"`
+		Nouns  []*Noun `json:"nouns"`
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, nil, fmt.Errorf("the definitions cannot be read: %w", err)
+	}
+	if file.Format > Format {
+		return nil, nil, fmt.Errorf("the definitions have format %d; this provider reads %d", file.Format, Format)
+	}
+	leftOut = map[string]error{}
+	for _, noun := range file.Nouns {
+		if err := noun.parseKinds(); err != nil {
+			leftOut[noun.Noun] = err
+			continue
+		}
+		if reason := noun.unserved(); reason != "" {
+			leftOut[noun.Noun] = errors.New(reason)
+			continue
+		}
+		if noun.Key == "" {
+			noun.Key = noun.Noun
+		}
+		nouns = append(nouns, noun)
+	}
+	return nouns, leftOut, nil
+}
+
+// unserved says why the engine cannot keep the noun; empty when it can.
+func (n *Noun) unserved() string {
+	switch {
+	case n.Parent != nil:
+		return "it is a part of another noun"
+	case n.Ready != nil:
+		return "it gets ready without an operation"
+	case n.Identity != "":
+		return "its id is another field"
+	case n.Routes.Read.Path == "" || n.Routes.List.Path == "" || n.Routes.Remove.Path == "":
+		return "it lacks a read, a list or a deletion"
+	}
+	return ""
+}
+
+func (n *Noun) parseKinds() error {
+	for name, attribute := range n.Attributes {
+		kind, err := ParseKind(attribute.Schema)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		attribute.Kind = kind
+	}
+	n.MomentKinds = map[string]*Kind{}
+	for name, schema := range n.Moments {
+		kind, err := ParseKind(schema)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		n.MomentKinds[name] = kind
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"svccloud.dev/terraform-provider-svccloud/internal/definition"
+	"svccloud.dev/terraform-provider-svccloud/internal/service"
+	"svccloud.dev/terraform-provider-svccloud/internal/value"
+)
+
+// ApplyResourceChange does what was planned. What is there is in the state even when a later step fails.
+func (s *Server) ApplyResourceChange(
+	ctx context.Context, request *tfprotov6.ApplyResourceChangeRequest,
+) (*tfprotov6.ApplyResourceChangeResponse, error) {
+	resource := s.resources[request.TypeName]
+	prior, err := objectOf(request.PriorState, resource.kind)
+	if err != nil {
+		return nil, err
+	}
+	planned, err := objectOf(request.PlannedState, resource.kind)
+	if err != nil {
+		return nil, err
+	}
+	config, err := objectOf(request.Config, resource.kind)
+	if err != nil {
+		return nil, err
+	}
+	// An interrupt ends no wait: the object would be tainted.
+	ctx = context.WithoutCancel(ctx)
+	remembered := privateOf(request.PlannedPrivate)
+	plan := &change{
+		noun: resource.noun, prior: prior, planned: planned, config: config, isImported: remembered.IsImported,
+	}
+	var state map[string]any
+	var doing string
+	switch {
+	case planned == nil:
+		doing = "The deletion of " + nameOf(resource.noun, prior)
+		state, err = s.remove(ctx, plan)
+	case prior == nil:
+		doing = "The creation of " + nameOf(resource.noun, planned)
+		state, err = s.create(ctx, plan, remembered.Key)
+	default:
+		doing = "The change of " + nameOf(resource.noun, prior)
+		state, err = s.update(ctx, plan)
+	}
+	response := &tfprotov6.ApplyResourceChangeResponse{Private: request.PlannedPrivate}
+	if err != nil {
+		response.Diagnostics = diagnosticsOf(resource.noun, doing, err)
+	} else {
+		response.Private = private{}.text()
+	}
+	if response.NewState, err = dynamicOf(state, resource.kind); err != nil {
+		return nil, err
+	}
+	response.NewIdentity, err = identityOf(state)
+	return response, err
+}
+
+// limited is the context in which operations are waited for: as long as people say, else to their deadline.
+func limited(
+	ctx context.Context, object map[string]any, stage string,
+) (context.Context, context.CancelFunc, error) {
+	written, isText := value.ObjectOf(object[timeouts])[stage].(string)
+	if !isText {
+		return ctx, func() {}, nil
+	}
+	duration, err := time.ParseDuration(written)
+	if err != nil {
+		return nil, nil, fmt.Errorf("timeouts.%s: %w", stage, err)
+	}
+	limited, cancel := context.WithTimeout(ctx, duration)
+	return limited, cancel, nil
+}
+
+func (s *Server) create(ctx context.Context, plan *change, key string) (map[string]any, error) {
+	waiting, cancel, err := limited(ctx, plan.planned, "create")
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	route := &plan.noun.Routes.Create
+	request := requestOf(route, s.creation(plan.noun, plan.planned, plan.config))
+	if key != "" {
+		request.Key = key
+	}
+	answer, err := s.client.Send(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	made := value.ObjectOf(answer[plan.noun.Key])
+	id, isText := made["id"].(string)
+	if !isText {
+		return nil, fmt.Errorf("the answer has no %s with an id", plan.noun.Noun)
+	}
+	// It is there from now on, whatever comes.
+	planned := value.ObjectOf(value.Settled(plan.planned))
+	state := s.attributesShown(plan.noun, made, planned, false)
+	if operation := service.OperationOf(answer); operation != nil {
+		if err := s.client.Wait(waiting, *operation); err != nil {
+			return state, err
+		}
+	}
+	if err := s.after(waiting, plan, id, state); err != nil {
+		return state, err
+	}
+	read, err := s.read(ctx, plan.noun, id, planned, false)
+	if err != nil {
+		return state, err
+	}
+	return read, nil
+}
+
+// after sets what the creation does not take.
+func (s *Server) after(ctx context.Context, plan *change, id string, state map[string]any) error {
+	planned := map[string]any{}
+	for name, is := range state {
+		planned[name] = is
+	}
+	isNeeded := false
+	for name, attribute := range plan.noun.Attributes {
+		if attribute.Later && attribute.Mode != definition.Computed && plan.planned[name] != value.Unknown {
+			planned[name] = plan.planned[name]
+			isNeeded = true
+		}
+	}
+	if !isNeeded {
+		return nil
+	}
+	later := &change{noun: plan.noun, prior: state, planned: planned, config: plan.config}
+	now := &work{server: s, noun: plan.noun, id: id, now: copyOf(state), plan: later}
+	return now.carryOut(ctx)
+}
+
+func copyOf(object map[string]any) map[string]any {
+	copied := make(map[string]any, len(object))
+	for name, each := range object {
+		copied[name] = each
+	}
+	return copied
+}
+
+func (s *Server) update(ctx context.Context, plan *change) (map[string]any, error) {
+	id, _ := plan.prior["id"].(string)
+	waiting, cancel, err := limited(ctx, plan.planned, "update")
+	if err != nil {
+		return plan.prior, err
+	}
+	defer cancel()
+	now := &work{server: s, noun: plan.noun, id: id, now: copyOf(plan.prior), plan: plan}
+	failed := now.carryOut(waiting)
+	before := value.ObjectOf(value.Settled(plan.planned))
+	if failed != nil {
+		before = now.now
+	}
+	read, err := s.read(ctx, plan.noun, id, before, false)
+	switch {
+	case failed != nil && err != nil:
+		return now.now, failed
+	case failed != nil:
+		return read, failed
+	case err != nil:
+		return now.now, err
+	}
+	return read, nil
+}
+
+// remove answers no state once the object has left.
+func (s *Server) remove(ctx context.Context, plan *change) (map[string]any, error) {
+	id, _ := plan.prior["id"].(string)
+	waiting, cancel, err := limited(ctx, plan.prior, "delete")
+	if err != nil {
+		return plan.prior, err
+	}
+	defer cancel()
+	route := &plan.noun.Routes.Remove
+	if err := s.prepareRemoval(waiting, plan, id); service.IsGone(err) {
+		return nil, nil
+	} else if err != nil {
+		return plan.prior, err
+	}
+	request := requestOf(&route.Call, nil, id)
+	request.Query = url.Values{}
+	for _, name := range route.Takes {
+		if isWanted, isSaid := plan.prior[name].(bool); isSaid {
+			request.Query.Set(name, strconv.FormatBool(isWanted))
+		}
+	}
+	if _, err := s.call(waiting, request); err != nil && !service.IsGone(err) {
+		return plan.prior, err
+	}
+	return nil, nil
+}
+
+// prepareRemoval brings about what the deletion needs.
+func (s *Server) prepareRemoval(ctx context.Context, plan *change, id string) error {
+	needs := plan.noun.Routes.Remove.Needs
+	if len(needs) == 0 {
+		return nil
+	}
+	// Others may have changed it since the plan.
+	now, err := s.read(ctx, plan.noun, id, plan.prior, false)
+	if err != nil {
+		return err
+	}
+	planned := copyOf(now)
+	for name, needed := range needs {
+		planned[name] = needed
+	}
+	removal := &change{noun: plan.noun, prior: now, planned: planned, config: map[string]any{}}
+	return (&work{server: s, noun: plan.noun, id: id, now: now, plan: removal}).carryOut(ctx)
+}

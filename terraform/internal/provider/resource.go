@@ -1,0 +1,76 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"svccloud.dev/terraform-provider-svccloud/internal/service"
+)
+
+// UpgradeResourceState reads the state of an older release: attributes that have left are dropped, new ones are null.
+func (s *Server) UpgradeResourceState(
+	_ context.Context, request *tfprotov6.UpgradeResourceStateRequest,
+) (*tfprotov6.UpgradeResourceStateResponse, error) {
+	resource := s.resources[request.TypeName]
+	options := tfprotov6.UnmarshalOpts{ValueFromJSONOpts: tftypes.ValueFromJSONOpts{IgnoreUndefinedAttributes: true}}
+	state, err := request.RawState.UnmarshalWithOpts(resource.kind, options)
+	if err != nil {
+		return nil, err
+	}
+	dynamic, err := tfprotov6.NewDynamicValue(resource.kind, state)
+	return &tfprotov6.UpgradeResourceStateResponse{UpgradedState: &dynamic}, err
+}
+
+// UpgradeResourceIdentity keeps the id.
+func (s *Server) UpgradeResourceIdentity(
+	_ context.Context, request *tfprotov6.UpgradeResourceIdentityRequest,
+) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
+	identity, err := request.RawIdentity.Unmarshal(identityKind)
+	if err != nil {
+		return nil, err
+	}
+	dynamic, err := tfprotov6.NewDynamicValue(identityKind, identity)
+	return &tfprotov6.UpgradeResourceIdentityResponse{
+		UpgradedIdentity: &tfprotov6.ResourceIdentityData{IdentityData: &dynamic},
+	}, err
+}
+
+// ReadResource reads an object as it is now.
+func (s *Server) ReadResource(
+	ctx context.Context, request *tfprotov6.ReadResourceRequest,
+) (*tfprotov6.ReadResourceResponse, error) {
+	resource := s.resources[request.TypeName]
+	before, err := objectOf(request.CurrentState, resource.kind)
+	if err != nil {
+		return nil, err
+	}
+	response := &tfprotov6.ReadResourceResponse{Private: request.Private, NewIdentity: request.CurrentIdentity}
+	id, _ := before["id"].(string)
+	state, err := s.read(ctx, resource.noun, id, before, isFresh(before))
+	switch {
+	case service.IsGone(err):
+		state = nil
+	case err != nil:
+		response.NewState = request.CurrentState
+		response.Diagnostics = diagnosticsOf(resource.noun, "Reading "+nameOf(resource.noun, before), err)
+		return response, nil
+	default:
+		if response.NewIdentity, err = identityOf(state); err != nil {
+			return nil, err
+		}
+	}
+	response.NewState, err = dynamicOf(state, resource.kind)
+	return response, err
+}
+
+// isFresh is true for a state that an import made: it has the id, and nothing else.
+func isFresh(state map[string]any) bool {
+	for name, each := range state {
+		if name != "id" && each != nil {
+			return false
+		}
+	}
+	return true
+}

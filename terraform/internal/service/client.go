@@ -1,0 +1,180 @@
+// Package service sends requests to the API, and waits where it says so.
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	requestTime = 60 * time.Second
+	// A service that never answered is probably not there; one that answered before comes back.
+	triesBeforeAnswer = 2
+	triesAfterAnswer  = 8
+	refusalsMost      = 10
+	pauseLeast        = time.Second
+	pauseMost         = time.Minute
+)
+
+// Client speaks to one service with one token.
+type Client struct {
+	endpoint    string
+	token       string
+	agent       string
+	http        *http.Client
+	hasAnswered atomic.Bool
+}
+
+// NewClient is a client of the service at the URL, without /v1.
+func NewClient(endpoint, token, agent string) *Client {
+	return &Client{
+		endpoint: strings.TrimRight(endpoint, "/"),
+		token:    token,
+		agent:    agent,
+		http:     &http.Client{Timeout: requestTime},
+	}
+}
+
+// Request is one to the API.
+type Request struct {
+	Method string
+	Path   string
+	Query  url.Values
+	// Sent as JSON; nothing when nil.
+	Body any
+	// Of a POST that is carried out once.
+	Key string
+}
+
+// Send answers the body of a success; nil when there is none. A refusal is a *Problem. It sends again what was lost on
+// the way, and waits as often as the service asks for it and while another operation keeps the resource busy.
+func (c *Client) Send(ctx context.Context, request Request) (map[string]any, error) {
+	var body []byte
+	if request.Body != nil {
+		var err error
+		if body, err = json.Marshal(request.Body); err != nil {
+			return nil, err
+		}
+	}
+	lost, refused := 0, 0
+	for {
+		answer, problem, err := c.once(ctx, request, body)
+		switch {
+		case err != nil:
+			lost++
+			if lost >= c.tries() || ctx.Err() != nil {
+				return nil, err
+			}
+			if err := pause(ctx, time.Duration(lost)*time.Second); err != nil {
+				return nil, err
+			}
+		case problem == nil:
+			return answer, nil
+		case problem.ActiveOperation != "" && problem.Status == http.StatusConflict:
+			// Its result is of no interest: the service judges the request itself afterwards.
+			if err := c.Wait(ctx, Operation{ID: problem.ActiveOperation}); err != nil {
+				var failed *Failed
+				if !errors.As(err, &failed) {
+					return nil, err
+				}
+			}
+		case problem.isTemporary() && refused < refusalsMost:
+			refused++
+			if err := pause(ctx, problem.retryAfter); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, problem
+		}
+	}
+}
+
+func (c *Client) tries() int {
+	if c.hasAnswered.Load() {
+		return triesAfterAnswer
+	}
+	return triesBeforeAnswer
+}
+
+func (c *Client) once(ctx context.Context, request Request, body []byte) (map[string]any, *Problem, error) {
+	address := c.endpoint + request.Path
+	if len(request.Query) > 0 {
+		address += "?" + request.Query.Encode()
+	}
+	sent, err := http.NewRequestWithContext(ctx, request.Method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, err
+	}
+	sent.Header.Set("Authorization", "Bearer "+c.token)
+	sent.Header.Set("User-Agent", c.agent)
+	if body != nil {
+		sent.Header.Set("Content-Type", "application/json")
+	}
+	if request.Key != "" {
+		sent.Header.Set("Idempotency-Key", request.Key)
+	}
+	response, err := c.http.Do(sent)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.hasAnswered.Store(true)
+	if response.StatusCode >= http.StatusBadRequest {
+		return nil, problemOf(response, text), nil
+	}
+	if len(text) == 0 {
+		return nil, nil, nil
+	}
+	var answer map[string]any
+	err = json.Unmarshal(text, &answer)
+	return answer, nil, err
+}
+
+func pause(ctx context.Context, wanted time.Duration) error {
+	timer := time.NewTimer(min(pauseMost, max(pauseLeast, wanted)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Items answers a complete list, page by page where it has pages.
+func (c *Client) Items(ctx context.Context, path string, query url.Values) ([]map[string]any, error) {
+	var items []map[string]any
+	asked := url.Values{}
+	for name, values := range query {
+		asked[name] = values
+	}
+	for {
+		page, err := c.Send(ctx, Request{Method: http.MethodGet, Path: path, Query: asked})
+		if err != nil {
+			return nil, err
+		}
+		list, _ := page["items"].([]any)
+		for _, each := range list {
+			if item, isObject := each.(map[string]any); isObject {
+				items = append(items, item)
+			}
+		}
+		cursor, _ := page["next_cursor"].(string)
+		if cursor == "" {
+			return items, nil
+		}
+		asked.Set("cursor", cursor)
+	}
+}

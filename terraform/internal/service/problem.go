@@ -1,0 +1,82 @@
+package service
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Problem is a refusal of the service.
+type Problem struct {
+	Status int    `json:"status"`
+	Title  string `json:"title"`
+	Detail string `json:"detail"`
+	Reason string `json:"reason"`
+	Errors []struct {
+		Field  string `json:"field"`
+		Detail string `json:"detail"`
+	} `json:"errors"`
+	Resource *struct {
+		Type string `json:"type"`
+		ID   string `json:"id"`
+	} `json:"resource"`
+	ActiveOperation string `json:"active_operation_id"`
+	Quota           *struct {
+		Name      string  `json:"name"`
+		Limit     float64 `json:"limit"`
+		Used      float64 `json:"used"`
+		Requested float64 `json:"requested"`
+	} `json:"quota"`
+	Alternatives []struct {
+		Zone string `json:"zone"`
+		Plan string `json:"plan"`
+	} `json:"alternatives"`
+	RequestID     string `json:"-"`
+	hasRetryAfter bool
+	retryAfter    time.Duration
+}
+
+func problemOf(response *http.Response, text []byte) *Problem {
+	problem := &Problem{}
+	if json.Unmarshal(text, problem) != nil || problem.Title == "" {
+		problem = &Problem{Title: http.StatusText(response.StatusCode), Detail: "The answer has no reason."}
+	}
+	problem.Status = response.StatusCode
+	problem.RequestID = response.Header.Get("X-Request-Id")
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
+		problem.hasRetryAfter = true
+		problem.retryAfter = time.Duration(seconds) * time.Second
+	}
+	return problem
+}
+
+func (p *Problem) isTemporary() bool {
+	isAsked := p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable
+	return isAsked && p.hasRetryAfter && p.Reason != "no_capacity"
+}
+
+// Error is the reason in words.
+func (p *Problem) Error() string {
+	lines := []string{p.Detail}
+	if p.Quota != nil {
+		lines = append(lines, fmt.Sprintf("Quota %s: %g of %g are used, %g more were asked for.",
+			p.Quota.Name, p.Quota.Used, p.Quota.Limit, p.Quota.Requested))
+	}
+	for _, each := range p.Alternatives {
+		lines = append(lines, fmt.Sprintf("There is room for plan %s in zone %s.", each.Plan, each.Zone))
+	}
+	if p.RequestID != "" {
+		lines = append(lines, "Request "+p.RequestID)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// IsGone is true for a refusal because there is no such object.
+func IsGone(err error) bool {
+	var problem *Problem
+	return errors.As(err, &problem) && problem.Status == http.StatusNotFound
+}

@@ -1,0 +1,103 @@
+/** Other values than those of the examples, by noun and attribute: one after the other they are changed in place, or
+ *  planned as a replacement. */
+
+export interface Trial {
+  /** Folder beneath `examples/terraform/`. */
+  readonly example: string
+  /** In this order; each value stays. */
+  readonly changed: Readonly<Record<string, unknown>>
+  readonly replaced: Readonly<Record<string, unknown>>
+  /** What has to change with an attribute that is replaced, by that attribute. */
+  readonly beside?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  /** Attributes that are not tried, and why. */
+  readonly untried?: Readonly<Record<string, string>>
+  /** Texts of the example that no state and no plan may have. */
+  readonly secrets?: readonly string[]
+}
+
+const OTHER_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIH6dHFPrzE3zVw5LO8u0P6Yg0h2uQnP0mCFc9PzG1mYx other@example.com'
+
+export const TRIALS: Readonly<Record<string, Trial>> = {
+  ssh_key: { example: 'ssh-key', changed: { name: 'desktop' }, replaced: { public_key: OTHER_KEY } },
+  network: {
+    example: 'network',
+    changed: { name: 'back', labels: { tier: 'back' }, dns_servers: ['192.0.2.53'], dhcp_enabled: false },
+    replaced: { zone: 'eu-1b', ipv4_cidr: '10.99.0.0/24' },
+  },
+  storage: {
+    example: 'storage',
+    changed: {
+      title: 'archive',
+      labels: { tier: 'archive' },
+      size_gibibytes: 3,
+      server_id: '${svccloud_server.reader.id}',
+      is_protected: true,
+    },
+    replaced: { zone: 'eu-1b', tier: 'local-nvme' },
+    beside: { zone: { server_id: null } },
+    untried: {
+      backup_schedule: 'there is no object storage for backups here',
+      backup_copy_zone: 'there is no object storage for backups here',
+      backup_retention_days: 'there is no object storage for backups here',
+      source_backup_id: 'there is no object storage for backups here',
+      source_snapshot_id: 'it needs a snapshot',
+      source_storage_id: 'it needs the state of another storage',
+    },
+  },
+  server: {
+    example: 'server',
+    changed: {
+      title: 'Front',
+      labels: { tier: 'front' },
+      ha_policy: 'none',
+      migration_policy: 'relaxed',
+      metadata_enabled: false,
+      networks: [{ network_id: '${svccloud_network.other.id}' }],
+      firewall: { enabled: true, rules: [{ direction: 'in', action: 'drop', protocol: 'udp', port_start: 53 }] },
+      plan: 'starter-1c-1g',
+      storage_gibibytes: 40,
+      desired_power: 'stopped',
+      is_protected: true,
+    },
+    replaced: {
+      zone: 'eu-1b',
+      hostname: 'other',
+      template: 'debian-13',
+      ssh_keys: [OTHER_KEY],
+      user_data_wo_version: 2,
+      public_ipv4: true,
+    },
+    beside: { zone: { networks: [] }, template: { plan: 'starter-2c-4g', storage_gibibytes: 50 } },
+    untried: {
+      backup_schedule: 'there is no object storage for backups here',
+      custom_image_id: 'it needs an image',
+      init_script_id: 'it needs a script',
+      server_group_id: 'it needs a group',
+      ssh_key_ids: 'ssh_keys is tried',
+      user_data: 'user_data_wo is tried',
+    },
+    secrets: ['only-for-the-guest'],
+  },
+}
+
+/** Nouns without an example, and why. The provider does not serve parts of other nouns yet. */
+export const WITHOUT_EXAMPLE: Readonly<Record<string, string>> = {
+  snapshot: 'not served: it is read by itself and created below its storage',
+  server_interface: 'not served: the networks of a server keep the same',
+  load_balancer_certificate: 'not served: it is a part of a load balancer',
+  kubernetes_node_pool: 'not served: it is a part of a cluster',
+  dev_cluster: 'not served: it gets ready without an operation',
+  object_storage: 'not served: its id is its zone, and nothing deletes it',
+  object_storage_bucket: 'not served: its id is its name',
+  custom_image: 'not tried: it needs a disk on the public Internet',
+  floating_ip: 'not tried: the simulated network has no public addresses',
+  load_balancer: 'not tried: simulated guests run none',
+  edge: 'not tried: simulated guests run none',
+  database: 'not tried: simulated guests run none',
+  kubernetes_cluster: 'not tried: it needs the programs of control planes',
+  audit_sink: 'not tried: it needs a collector at a public address',
+  init_script: 'not tried yet',
+  server_group: 'not tried yet',
+  router: 'not tried yet',
+  webhook: 'not tried yet',
+}
