@@ -1,6 +1,6 @@
 /** The list of any noun. */
 import { Ellipsis, Plus, SlidersHorizontal } from 'lucide-react'
-import { lazy, type ReactNode, Suspense, useMemo, useRef, useState } from 'react'
+import { createContext, lazy, type ReactNode, Suspense, useContext, useMemo, useRef, useState } from 'react'
 import { defined } from '../../domain/defined.ts'
 import { ruleOf } from '../api/portal.ts'
 import { asRefusal } from '../api/refusal.ts'
@@ -99,8 +99,9 @@ export function FullList({ noun, items, hasMore = false, loadMore }: FullListPro
   )
   const shown = useShown(noun, items, hasMore)
   const texts = nounTexts(noun.name)
+  const { menuOf, ...rows } = useMemo(() => rowsOf(noun), [noun])
   return (
-    <>
+    <ActionsOfRows value={actions}>
       <Toolbar>
         <ListTools noun={noun} shown={shown} />
         <BulkBar
@@ -119,14 +120,13 @@ export function FullList({ noun, items, hasMore = false, loadMore }: FullListPro
           label={texts.many}
           columns={shown.columns}
           items={shown.items}
-          hrefOf={(item) => hrefOf(noun, item)}
-          nameOf={(item) => noun.titleOf(item)}
+          {...rows}
           {...(actions.allowed.length === 0
             ? {}
             : {
                 selected,
                 onSelect: setSelected,
-                menuOf: (item: Thing) => <RowMenu noun={noun} item={item} actions={actions} />,
+                menuOf,
               })}
           onEnd={hasMore ? loadMore : undefined}
           order={shown.order}
@@ -146,9 +146,19 @@ export function FullList({ noun, items, hasMore = false, loadMore }: FullListPro
         />
       )}
       {actions.dialog}
-    </>
+    </ActionsOfRows>
   )
 }
+
+/** For menus that are open: other rows stay as they are when actions change. */
+const ActionsOfRows = createContext<Actions | undefined>(undefined)
+
+/** The same functions for each row, however often the list changes: rows that do not change stay as they are. */
+const rowsOf = (noun: Noun) => ({
+  hrefOf: (item: Thing) => hrefOf(noun, item),
+  nameOf: (item: Thing) => noun.titleOf(item),
+  menuOf: (item: Thing) => <RowMenu noun={noun} item={item} />,
+})
 
 /** What a list shows of its items, and in which order. */
 interface Shown {
@@ -303,29 +313,31 @@ const inSight = (noun: Noun, fields: readonly FieldName[], item: Thing): string 
 interface RowMenuProps {
   readonly noun: Noun
   readonly item: Thing
-  readonly actions: Actions
 }
 
 /** The menu is mounted when it is first used: there may be thousands of rows. */
-function RowMenu({ noun, item, actions }: RowMenuProps): ReactNode {
+function RowMenu({ noun, item }: RowMenuProps): ReactNode {
   const [isUsed, setUsed] = useState(false)
   const label = t().list.actionsOf(noun.titleOf(item))
   const button = (press?: () => void): ReactNode => (
     <Button kind="quiet" label={label} icon={<Ellipsis aria-hidden="true" />} {...defined({ onPress: press })} />
   )
   if (!isUsed) return button(() => setUsed(true))
-  return <OpenMenu label={label} entries={actions.entriesFor(item)} button={button()} />
+  return <OpenMenu label={label} item={item} button={button()} />
 }
 
-function OpenMenu(props: {
+interface OpenMenuProps {
   readonly label: string
-  readonly entries: ReturnType<Actions['entriesFor']>
+  readonly item: Thing
   readonly button: ReactNode
-}): ReactNode {
+}
+
+function OpenMenu({ label, item, button }: OpenMenuProps): ReactNode {
   const [isOpen, setOpen] = useState(true)
+  const actions = useContext(ActionsOfRows)
   return (
-    <Menu label={props.label} entries={props.entries} isOpen={isOpen} onOpenChange={setOpen}>
-      {props.button}
+    <Menu label={label} entries={actions?.entriesFor(item) ?? []} isOpen={isOpen} onOpenChange={setOpen}>
+      {button}
     </Menu>
   )
 }

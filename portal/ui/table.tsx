@@ -1,8 +1,9 @@
 /** Tables: native elements, of which only the rows in sight are rendered once there are many. */
 import './table.css'
-import { type KeyboardEvent, lazy, type ReactNode, Suspense, useId, useRef } from 'react'
+import { type KeyboardEvent, lazy, memo, type ReactNode, Suspense, useCallback, useEffect, useId, useRef } from 'react'
 import { ArrowDown, ArrowUp } from 'lucide-react'
 import { Button as AriaButton, Link as AriaLink } from 'react-aria-components'
+import { now } from '../system.ts'
 import { t } from '../texts/index.ts'
 import { RowName } from './button.tsx'
 import { Checkbox } from './field.tsx'
@@ -22,11 +23,11 @@ export interface TableProps<Item extends { readonly id: string }> {
   /** The first one names the item, and is a link when items have pages. */
   readonly columns: readonly Column<Item>[]
   readonly items: readonly Item[]
-  readonly hrefOf?: (item: Item) => string
-  readonly nameOf?: (item: Item) => string
+  readonly hrefOf?: ((item: Item) => string) | undefined
+  readonly nameOf?: ((item: Item) => string) | undefined
   readonly selected?: ReadonlySet<string>
   readonly onSelect?: (selected: ReadonlySet<string>) => void
-  readonly menuOf?: (item: Item) => ReactNode
+  readonly menuOf?: ((item: Item) => ReactNode) | undefined
   /** More of it can be read. */
   readonly onEnd?: (() => void) | undefined
   /** The column that it is ordered by. */
@@ -37,17 +38,22 @@ export interface TableProps<Item extends { readonly id: string }> {
 }
 
 const VIRTUAL_ROWS = 200
+const MINUTE_MILLISECONDS = 60_000
 
 // Few tables have so many rows, and its library is 12 kB.
 const RowsInSight = lazy(async () => ({ default: (await import('./rows-in-sight.tsx')).RowsInSight }))
 
 export function Table<Item extends { readonly id: string }>(props: TableProps<Item>): ReactNode {
   const scroll = useRef<HTMLDivElement>(null)
-  const { items, onEnd } = props
+  const { items, onEnd, columns, hrefOf, nameOf, menuOf, selected } = props
   const isTall = items.length > VIRTUAL_ROWS
+  const toggle = useToggle(props)
+  const minute = Math.floor(now() / MINUTE_MILLISECONDS)
   const rowAt = (at: number): ReactNode => {
     const item = items[at]
-    return item === undefined ? null : <Row key={item.id} item={item} at={at} {...props} />
+    if (item === undefined) return null
+    const isSelected = selected?.has(item.id)
+    return <Row key={item.id} {...{ item, at, minute, columns, isSelected, toggle, hrefOf, nameOf, menuOf }} />
   }
   const first = items.slice(0, VIRTUAL_ROWS).map((_item, at) => rowAt(at))
   return (
@@ -133,25 +139,45 @@ function ColumnHead({ id, name, isEnd, order, onOrder }: ColumnHeadProps): React
   )
 }
 
-interface RowProps<Item extends { readonly id: string }> extends TableProps<Item> {
-  readonly item: Item
-  readonly at: number
+/** Selects an item, or no longer; the same function as long as the table is there. */
+function useToggle<Item extends { readonly id: string }>(props: TableProps<Item>): (id: string) => void {
+  const latest = useRef(props)
+  useEffect(() => {
+    latest.current = props
+  })
+  return useCallback((id) => {
+    const { selected, onSelect } = latest.current
+    if (selected !== undefined) onSelect?.(toggled(selected, id))
+  }, [])
 }
 
-function Row<Item extends { readonly id: string }>({ item, at, ...props }: RowProps<Item>): ReactNode {
-  const { columns, selected, onSelect, hrefOf, nameOf } = props
-  const isSelected = selected?.has(item.id) === true
+interface RowProps<Item extends { readonly id: string }>
+  extends Pick<TableProps<Item>, 'columns' | 'hrefOf' | 'nameOf' | 'menuOf'> {
+  readonly item: Item
+  readonly at: number
+  /** Rows say how long ago something was. */
+  readonly minute: number
+  /** Undefined when rows cannot be selected. */
+  readonly isSelected: boolean | undefined
+  readonly toggle: (id: string) => void
+}
+
+/** A row that stays as it is while others change, in tables whose functions stay the same. */
+const Row = memo(PlainRow) as typeof PlainRow
+
+function PlainRow<Item extends { readonly id: string }>({ item, at, isSelected, ...props }: RowProps<Item>): ReactNode {
+  const { columns, toggle, hrefOf, nameOf } = props
   const href = hrefOf?.(item)
   const name = useId()
   return (
-    <tr role="row" aria-rowindex={at + 2} data-row={at} className={isSelected ? 'selected' : ''}>
-      {selected === undefined ? null : (
+    <tr role="row" aria-rowindex={at + 2} data-row={at} className={isSelected === true ? 'selected' : ''}>
+      {isSelected === undefined ? null : (
         <td role="cell" className="pick">
           <Checkbox
             label={t().list.select(nameOf?.(item) ?? item.id)}
             isLabelHidden
             isOn={isSelected}
-            onChange={() => onSelect?.(toggled(selected, item.id))}
+            onChange={() => toggle(item.id)}
           />
         </td>
       )}
