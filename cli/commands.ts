@@ -2,6 +2,8 @@
  *  written by hand: path parameters become arguments, query and body become flags. */
 import { z } from 'zod'
 import { exactlyOneIn, type Route } from '../kit/http/route.ts'
+import { MANAGED } from '../resources/index.ts'
+import { fixedIn } from '../resources/kit/managed.ts'
 
 export interface Flag {
   /** As typed, without its dashes. */
@@ -12,6 +14,8 @@ export interface Flag {
   readonly type: 'text' | 'integer' | 'boolean' | 'list' | 'map' | 'json'
   readonly choices: readonly string[]
   readonly isRequired: boolean
+  /** Of what is created: no command changes it later. */
+  readonly isFixed: boolean
   readonly isNullable: boolean
   readonly description: string
   readonly defaultValue: unknown
@@ -67,7 +71,8 @@ function commandOf(route: Route): Command {
     name,
     noun: collection.split('-').map(singular).join('-'),
   }))
-  const body = flagsOf(route.body, 'body')
+  const noun = MANAGED.find(({ routes }) => routes.create === route)
+  const body = flagsOf(route.body, 'body', noun && fixedIn(noun))
   const exactlyOne = exactlyOneIn(route.body)
   return {
     ...namesOf(route),
@@ -121,7 +126,7 @@ interface Property {
   readonly maxItems?: number
 }
 
-function flagsOf(schema: z.ZodType | null, place: Flag['place']): readonly Flag[] {
+function flagsOf(schema: z.ZodType | null, place: Flag['place'], fixed: readonly string[] = []): readonly Flag[] {
   if (!(schema instanceof z.ZodObject)) return []
   // Without its name, because a named schema would be a reference to itself.
   const { properties = {}, required = [] } = z.toJSONSchema(z.strictObject(schema.shape), {
@@ -132,14 +137,18 @@ function flagsOf(schema: z.ZodType | null, place: Flag['place']): readonly Flag[
   }) as { readonly properties?: Readonly<Record<string, Property>>; readonly required?: readonly string[] }
   return Object.entries(properties)
     .filter(([, property]) => isOffered(property))
-    .map(([field, property]) => flagOf(field, property, place, required.includes(field)))
+    .map(([field, property]) => ({
+      ...flagOf(field, property, place),
+      isRequired: required.includes(field),
+      isFixed: fixed.includes(field),
+    }))
 }
 
 /** Options that accept only their neutral value are not worth a flag. */
 const isOffered = ({ type, const: only, maxItems }: Property): boolean =>
   type !== 'null' && only === undefined && maxItems !== 0
 
-function flagOf(field: string, property: Property, place: Flag['place'], isRequired: boolean): Flag {
+function flagOf(field: string, property: Property, place: Flag['place']): Omit<Flag, 'isRequired' | 'isFixed'> {
   const { anyOf = [] } = property
   const value = anyOf.find(({ type }) => type !== 'null') ?? property
   const { description = property.description ?? '' } = value
@@ -149,7 +158,6 @@ function flagOf(field: string, property: Property, place: Flag['place'], isRequi
     place,
     type: typeOf(value, place),
     choices: [...(value.enum ?? value.items?.enum ?? [])].map(String),
-    isRequired,
     isNullable:
       anyOf.some(({ type }) => type === 'null') || (Array.isArray(property.type) && property.type.includes('null')),
     description,

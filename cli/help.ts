@@ -337,7 +337,7 @@ const flagName = (flag: Flag): string => `--${flag.flag} ${valueName(flag)}`
 
 function ownPair(flag: Flag, exactlyOne: readonly Flag[]): readonly [string, string] {
   const others = exactlyOne.includes(flag) ? exactlyOne.filter((other) => other !== flag) : []
-  const { choices, defaultValue, isRequired, isNullable, isFromFile, description } = flag
+  const { choices, defaultValue, isRequired, isNullable, isFixed, isFromFile, description } = flag
   const isSaid =
     defaultValue !== undefined &&
     defaultValue !== '' &&
@@ -351,6 +351,7 @@ function ownPair(flag: Flag, exactlyOne: readonly Flag[]): readonly [string, str
     ...(others.length === 0
       ? []
       : [`exactly one of this and ${joinedNames(others.map((other) => `--${other.flag}`))}`]),
+    ...(isFixed ? ['cannot be changed later'] : []),
     ...(isSaid ? [`default ${typeof defaultValue === 'string' ? defaultValue : JSON.stringify(defaultValue)}`] : []),
   ]
   const name =

@@ -39,8 +39,11 @@ const conditionOf = (values: object): string =>
     .join(' and ')
 
 /** What changes do to an attribute. */
-function effectOf(changes: readonly ManagedChange[], name: string, { freeWith }: ManagedField): string {
-  if (changes.length === 0) return 'cannot be changed'
+function effectOf(changes: readonly ManagedChange[], name: string, { freeWith, changedBy }: ManagedField): string {
+  if (changes.length === 0)
+    return changedBy === undefined
+      ? 'cannot be changed'
+      : `not in place, only${operationOf([changedBy]).replace(',', '')} over REST`
   const isGrowing = changes.some((change) => 'grows' in change && change.grows)
   const needs = Object.assign({}, ...changes.map((change) => ('needs' in change ? change.needs : {}))) as object
   const [on] = changes.flatMap((change) => ('on' in change && change.on !== undefined ? [change.on] : []))

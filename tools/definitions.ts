@@ -83,6 +83,7 @@ function attributesOf(noun: ManagedNoun): Readonly<Record<string, object>> {
       isOptional: _optional,
       isChosen: _chosen,
       isEdited: _edited,
+      changedBy,
       ...rest
     } = field
     const asked = created[name]
@@ -94,7 +95,7 @@ function attributesOf(noun: ManagedNoun): Readonly<Record<string, object>> {
       {
         mode,
         ...defined({ default: left ?? (mode === 'default' ? asked?.parse(undefined) : undefined), creates, shows }),
-        ...(set.has(name) ? {} : { replaces: true }),
+        ...(set.has(name) ? {} : { replaces: true, ...defined({ changedBy: maybe(changedBy) }) }),
         // the creation does not take it: a change sets it afterwards
         ...(asked === undefined && creates === undefined ? { later: true } : {}),
         ...rest,

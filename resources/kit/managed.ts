@@ -71,6 +71,8 @@ export interface ManagedField extends ManagedMembers {
   /** Null when left out, though the view always shows something. */
   readonly isOptional?: boolean
   readonly isSecret?: boolean
+  /** An action that changes it, at a price: data is lost, or the object moves. Programs use it only when people ask. */
+  readonly changedBy?: Route
   /** An edit by kubectl changes it, although no request does. */
   readonly isEdited?: boolean
   /** The noun whose id it is. */
@@ -144,6 +146,17 @@ export const managed = <View extends z.ZodObject, Field extends keyof View['shap
     readonly moments: readonly Field[]
   },
 ): ManagedNoun => noun
+
+/** The fields of a creation that nothing changes later. */
+export function fixedIn({ routes, changes, fields = {}, leaves = [] }: ManagedNoun): readonly string[] {
+  const set = [
+    ...leaves,
+    ...changes.flatMap((change) => Object.keys(setBy(change))),
+    ...Object.values(fields).map(({ creates }) => creates?.field),
+    ...Object.keys(fields).filter((name) => fields[name]?.changedBy !== undefined),
+  ]
+  return Object.keys(membersOf(routes.create.body)).filter((field) => !set.includes(field))
+}
 
 /** The field of a spec with the attribute. */
 export const specFieldOf = (attribute: string): string =>

@@ -78,8 +78,9 @@ const rollingIn = ({ changes }: ManagedNoun): readonly string[] =>
   changes.flatMap((change) => ('rolls' in change ? (change.rolls ?? []) : []))
 
 function fieldFaults(name: string, field: ManagedField, wishes: ReadonlySet<string>): readonly string[] {
-  const { refers, nullWithout, freeWith, of = {} } = field
+  const { refers, nullWithout, freeWith, changedBy, of = {} } = field
   return [
+    ...(changedBy === undefined || name in membersOf(changedBy.body) ? [] : [`${changedBy.id} does not take ${name}`]),
     ...(refers === undefined || NOUNS.has(refers) ? [] : [`${refers} is no noun`]),
     ...[nullWithout, freeWith]
       .filter((other) => other !== undefined && !wishes.has(other))
@@ -310,6 +311,11 @@ describe('a registration', () => {
     ['that leaves what is not asked', { leaves: ['gone'] }, 'gone is not in the creation'],
     ['that waits for nothing', { ready: { field: 'gone', is: 'a', failed: 'b' } }, 'gone is not shown'],
     ['that depends on nothing', { fields: { name: { freeWith: 'gone' } } }, 'name depends on gone, which is no wish'],
+    [
+      'with an action that does not take the field',
+      { fields: { public_key: { changedBy: key.routes.remove } } } as Partial<ManagedNoun>,
+      'delete_ssh_key does not take public_key',
+    ],
     [
       'that rolls what it does not write',
       { changes: [{ by: key.routes.create, sets: ['name', 'public_key'], rolls: ['gone'] }] },
