@@ -104,6 +104,7 @@ export interface OperationsProps {
 export function Operations({ query, limit, none, isBusy = false }: OperationsProps): ReactNode {
   // of the portal; both lists have the same items
   const operation = portal().operationList as 'list_operations'
+  // of the same list
   const list = useList(operation, query as { readonly resource?: string }, { isBusy })
   const items = itemsOf(list.data).slice(0, limit)
   if (list.error instanceof Refusal && items.length === 0) return <ProblemView refusal={list.error} />

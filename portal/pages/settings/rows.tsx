@@ -28,6 +28,20 @@ interface RowsProps<List extends ListId> {
   }
 }
 
+const removalColumn = <List extends ListId>(
+  { name, why }: Pick<NonNullable<RowsProps<List>['remove']>, 'name' | 'why'>,
+  choose: (item: ItemOf<List>) => void,
+): Column<ItemOf<List> & { readonly id: string }> => ({
+  id: 'remove',
+  name: t().list.actions,
+  isEnd: true,
+  cell: (item) => (
+    <Button kind="quiet" why={why(item)} onPress={() => choose(item)}>
+      {name}
+    </Button>
+  ),
+})
+
 export function Rows<List extends ListId>(props: RowsProps<List>): ReactNode {
   const { list, label, idOf, columns, none, remove } = props
   const paged = useList(list)
@@ -55,34 +69,16 @@ export function Rows<List extends ListId>(props: RowsProps<List>): ReactNode {
     }
     setBusy(false)
   }
-  const last: readonly Column<ItemOf<List> & { readonly id: string }>[] =
-    remove === undefined
-      ? []
-      : [
-          {
-            id: 'remove',
-            name: t().list.actions,
-            isEnd: true,
-            cell: (item) => (
-              <Button
-                kind="quiet"
-                why={remove.why(item)}
-                onPress={() => {
-                  setRefusal(undefined)
-                  setChosen(item)
-                }}
-              >
-                {remove.name}
-              </Button>
-            ),
-          },
-        ]
+  const choose = (item: ItemOf<List>): void => {
+    setRefusal(undefined)
+    setChosen(item)
+  }
   return (
     <>
       <Table
         label={label}
         items={items}
-        columns={[...columns, ...last]}
+        columns={[...columns, ...(remove === undefined ? [] : [removalColumn(remove, choose)])]}
         foot={paged.hasNextPage ? <LoadMore list={paged} operation={list} /> : undefined}
       />
       {chosen === undefined || remove === undefined ? null : (

@@ -57,7 +57,7 @@ describe('counts of a load balancer', () => {
   it('are read again on a click', async () => {
     const page = await portal.page({ as: await portal.signUp() })
     await showManaged(page, portal.url)
-    const [balancer = ''] = MANAGED_PATHS
+    const [balancer] = MANAGED_PATHS
     await open(page, balancer)
     await page.getByRole('tab', { name: 'Metrics' }).click()
     await page.getByRole('row', { name: /^web 3 41,000 1 KiB 5 GiB 90,000$/ }).waitFor()
