@@ -33,11 +33,10 @@ const nounOf = (name: string): Noun => {
 it('are all in the tests of the browser', async () => {
   // by its address: it has the types of Node, and these tests those of browsers
   const { LIVES } = (await import(join(import.meta.dirname, 'browser/kit/lives.ts'))) as {
-    readonly LIVES: Readonly<Record<string, { readonly path?: string }>>
+    readonly LIVES: Readonly<Record<string, { readonly path: string }>>
   }
   expect(Object.keys(LIVES).sort()).toEqual(nouns.map(({ name }) => name).sort())
-  const paths = Object.entries(LIVES).filter(([, { path }]) => path !== undefined)
-  expect(paths.map(([, { path }]) => path)).toEqual(paths.map(([name]) => nounOf(name).path))
+  expect(nouns.map(({ name, path }) => [name, path])).toEqual(nouns.map(({ name }) => [name, LIVES[name]?.path]))
   expect(PATHS.map(([path]) => path)).toEqual(nouns.map(({ path }) => path))
 })
 

@@ -13,8 +13,6 @@ interface Journey {
   readonly name: string
   /** What it needs is made beside the browser; answers where it begins. */
   readonly begin: (person: Person) => Promise<string> | string
-  /** Refusals that it brings about. */
-  readonly allows?: readonly RegExp[]
   readonly walk: (keyboard: Keyboard, person: Person) => Promise<void>
 }
 
@@ -22,66 +20,6 @@ interface Journey {
 type Made<Name extends string> = Readonly<Record<Name | 'operation', { readonly id: string }>>
 
 const JOURNEYS: readonly Journey[] = [
-  {
-    name: 'webhooks: created with a secret that is shown once, tried, renamed, with a new secret, deleted',
-    begin: () => '/webhooks',
-    allows: [/status of 404 .*\/webhooks\//],
-    async walk({ page, press, fill, open, menu, sees, dialog, answer }) {
-      await press('Create webhook', 'link')
-      await fill('Address', 'https://hooks.example.com/in')
-      await fill('Name', 'first')
-      await press('Create webhook')
-      await dialog('Keep this now')
-      await sees(/^whsec_/)
-      await answer('I have kept them')
-      await page.getByRole('heading', { level: 1, name: 'first' }).waitFor()
-      await press('Send a test event')
-      await open('Deliveries')
-      await page
-        .getByRole('row', { name: /webhook\./ })
-        .first()
-        .waitFor()
-      await open('Settings')
-      await press('Edit')
-      await dialog('Edit')
-      await fill('Name', 'renamed')
-      await answer('Save')
-      await page.getByRole('heading', { level: 1, name: 'renamed' }).waitFor()
-      await menu('Rotate secret')
-      await dialog('Rotate secret renamed?')
-      await answer('Rotate secret')
-      await sees(/^whsec_/)
-      await answer('I have kept them')
-      await menu('Delete')
-      await dialog('Delete renamed?')
-      await answer('Delete')
-      await sees('This webhook is deleted')
-    },
-  },
-  {
-    name: 'audit sinks: created, turned off, deleted by its name',
-    begin: () => '/audit-sinks',
-    allows: [/status of 404 .*\/audit-sinks\//],
-    async walk({ page, press, fill, toggle, open, menu, sees, dialog, answer }) {
-      await press('Create audit sink', 'link')
-      await fill('Name', 'collector')
-      await fill('Address', 'https://logs.example.com/in')
-      await press('Create audit sink')
-      await answer('I have kept them')
-      await page.getByRole('heading', { level: 1, name: 'collector' }).waitFor()
-      await open('Settings')
-      await press('Edit')
-      await dialog('Edit')
-      await toggle('Enabled')
-      await answer('Save')
-      await sees('disabled')
-      await menu('Delete')
-      await dialog('Delete collector?')
-      await fill('Type collector to confirm', 'collector')
-      await answer('Delete')
-      await sees('This audit sink is deleted')
-    },
-  },
   {
     name: 'object storage: enabled with keys that are shown once, read on a click, and rotated',
     begin: () => '/object-storage',
@@ -287,10 +225,10 @@ const JOURNEYS: readonly Journey[] = [
 ]
 
 describe('with the keyboard alone', () => {
-  it.each(JOURNEYS)('$name', async ({ begin, allows = [], walk }) => {
+  it.each(JOURNEYS)('$name', async ({ begin, walk }) => {
     const person = await portal.signUp()
     const path = await begin(person)
-    const page = await portal.page({ as: person, allows })
+    const page = await portal.page({ as: person })
     await open(page, path)
     await walk(keyboardOf(page), person)
   })

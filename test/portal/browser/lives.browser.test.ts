@@ -1,16 +1,17 @@
 /** Each noun of customers from its form to its deletion, by the mouse and by the keyboard alone: it is refused, made,
  *  found in its list, changed and deleted. */
-import { beforeAll, describe, it } from 'vitest'
+import type { Page } from 'playwright-core'
+import { beforeAll, describe, inject, it } from 'vitest'
+import { answerAs } from './kit/answered.ts'
 import { open, usePortal } from './kit/browser.ts'
 import { type Hands, mouseOf } from './kit/hands.ts'
 import { keyboardOf } from './kit/keyboard.ts'
-import { type Life, LIVES, rename } from './kit/lives.ts'
+import { addAddresses, HOSTILE, type Life, LIVES, rename } from './kit/lives.ts'
 import type { Person } from './kit/person.ts'
+import { newStaff } from './kit/staff.ts'
 
 const portal = usePortal()
 
-/** It would turn the text beside it around. */
-const HOSTILE = '\u202egnp.exe'
 const REFUSED = /^(This form is not accepted|Lower-case letters, digits and dashes)/
 
 const HANDS = [
@@ -18,9 +19,10 @@ const HANDS = [
   ['keyboard', keyboardOf],
 ] as const
 
-const lives = Object.entries(LIVES).flatMap(([noun, life]) => ('file' in life ? [] : [[noun, life] as const]))
-
 const heading = ({ page }: Hands, name: string) => page.getByRole('heading', { level: 1, name, exact: true })
+
+/** Nothing that would put off what comes next is in progress. */
+const ready = (page: Page) => page.getByRole('group', { name: 'Progress' }).waitFor({ state: 'detached' })
 
 /** Answers its name. */
 async function create(hands: Hands, life: Life, name: string): Promise<string> {
@@ -59,8 +61,10 @@ async function live(hands: Hands, life: Life, { by, person }: { by: string; pers
   await open(page, path)
   await press(name, 'link')
   await heading(hands, name).waitFor()
+  await ready(page)
   const now = await (life.change?.(hands, name, person) ?? rename(hands, named, name))
   await heading(hands, now).waitFor()
+  await ready(page)
   await menu(ends)
   await dialog(`${ends} ${now}?`)
   if (typed !== undefined) await fill(`Type ${typed(name, now)} to confirm`, typed(name, now))
@@ -68,7 +72,13 @@ async function live(hands: Hands, life: Life, { by, person }: { by: string; pers
   await sees(`This ${one} is deleted`)
 }
 
-describe.each(lives)('%s', (_noun, life) => {
+beforeAll(async () => {
+  const data = inject('portalData')
+  if (data === undefined) throw new Error('the tier has no product')
+  await addAddresses(await newStaff({ endpoints: portal.endpoints, data }, 'operations'))
+})
+
+describe.each(Object.entries(LIVES))('%s', (_noun, life) => {
   let person: Person
   beforeAll(async () => {
     person = await portal.signUp()
@@ -77,6 +87,7 @@ describe.each(lives)('%s', (_noun, life) => {
 
   it.each(HANDS)('has its life by the %s', async (by, handsOf) => {
     const page = await portal.page({ as: person, allows: [/status of 404 /, ...(life.allows ?? [])] })
+    if (life.answered !== undefined) await answerAs(page, portal.url, life.answered)
     await live(handsOf(page), life, { by, person })
   })
 })

@@ -116,14 +116,6 @@ describe('nouns', () => {
     await expect.poll(() => page.getByRole('definition').allInnerTexts(), { timeout: 60_000 }).toContain(name)
   })
 
-  it('refuse a name that would turn the text beside it around', async () => {
-    const page = await portal.page({ as: newcomer })
-    await open(page, '/init-scripts/new')
-    await page.getByLabel('Name').fill('\u202egnp.exe')
-    await page.getByRole('button', { name: 'Create init script' }).click()
-    await page.getByText('This form is not accepted').waitFor()
-  })
-
   it('show hostile names as text', async () => {
     const { server } = await owner.customer.createServer(newServer('hostile', HOSTILE))
     const page = await portal.page({ as: owner })

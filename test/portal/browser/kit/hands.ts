@@ -69,7 +69,7 @@ export function mouseOf(page: Page): Hands {
     },
     async choose(label, option) {
       await (await frontOf(page))
-        .getByRole('button', { name: new RegExp(`\\b${label}$`) })
+        .getByRole('button', { name: new RegExp(`\\b${label}( optional)?$`) })
         .first()
         .click()
       await page.getByRole('option', { name: option }).click()

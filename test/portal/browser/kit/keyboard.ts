@@ -58,7 +58,7 @@ export function keyboardOf(page: Page): Keyboard {
       await page.keyboard.type(text)
     },
     async choose(label, option) {
-      await reach((await within()).getByRole('button', { name: new RegExp(`\\b${label}$`) }).first())
+      await reach((await within()).getByRole('button', { name: new RegExp(`\\b${label}( optional)?$`) }).first())
       await page.keyboard.press('Enter')
       await page.getByRole('option', { name: option }).waitFor()
       await page.keyboard.type(option)

@@ -113,7 +113,7 @@ const metrics: LoadBalancerMetrics = {
   omitted_members: 2,
 }
 
-const pool: KubernetesNodePool = {
+export const pool: KubernetesNodePool = {
   id: idOf(21),
   cluster_id: idOf(2),
   name: 'workers',
