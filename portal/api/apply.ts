@@ -20,8 +20,8 @@ export interface Applied {
   readonly isBehind: boolean
 }
 
-/** Applies the newest states of items to a list, null for those that were deleted. Lists are newest first: an item that it
- *  does not have goes to the front, if `isWhole` says that the list has no filter. */
+/** Applies the newest states of items to a list, null for those that were deleted. Lists are newest first: an item
+ *  that it does not have goes to the front, if `isWhole` says that the list has no filter. */
 export function withChanges(list: Pages, changes: ReadonlyMap<string, Item | null>, isWhole: boolean): Applied {
   const unknown = new Map(changes)
   let isSame = true
