@@ -12,7 +12,6 @@ import (
 
 // Nouns that are not served yet, and why.
 var withoutResource = map[string]string{
-	"snapshot":                  "it is read by itself and created below its storage",
 	"server_interface":          "the networks of a server keep the same",
 	"load_balancer_certificate": "it is a part of a load balancer",
 	"kubernetes_node_pool":      "it is a part of a cluster",

@@ -12,6 +12,10 @@ interface Definition {
   readonly noun: string
   readonly names: readonly string[]
   readonly routes: { readonly list: { readonly path: string }; readonly read: { readonly path: string } }
+  readonly changes: readonly {
+    readonly by?: { readonly method: string; readonly path: string }
+    readonly sets?: Readonly<Record<string, string>>
+  }[]
   readonly attributes: Readonly<Record<string, { readonly replaces?: boolean; readonly mode: string }>>
 }
 // the format that the provider reads
@@ -28,10 +32,16 @@ const tried = nouns.flatMap((noun) => {
   return trial === undefined ? [] : [[noun.noun, noun, trial] as const]
 })
 
-const answerOf = async (path: string): Promise<number> =>
+/** The status of a request by REST, as another program sends it. */
+const request = async (method: string, path: string, body?: object): Promise<number> =>
   (
     await fetch(`${inject('terraformUrl')}${path}`, {
-      headers: { authorization: `Bearer ${inject('terraformToken')}` },
+      method,
+      headers: {
+        authorization: `Bearer ${inject('terraformToken')}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
   ).status
 
@@ -87,6 +97,21 @@ describe.each(tried)('%s', (noun, definition: Definition, trial: Trial) => {
     await workspace.apply()
   })
 
+  test('what others change is planned to be as written again', async () => {
+    const [name = ''] = definition.names
+    const patch = definition.changes.find(({ by, sets = {} }) => by?.method === 'PATCH' && name in sets)?.by
+    // some have no name that can be changed
+    if (patch === undefined) return
+    expect([200, 202]).toContain(await request('PATCH', patch.path.replace('{id}', id), { [name]: 'by-others' }))
+    const { before, after } = (await ownChange())?.change ?? {}
+    const differing = Object.keys(after ?? {}).filter(
+      (field) => JSON.stringify(before?.[field]) !== JSON.stringify(after?.[field]),
+    )
+    expect(differing).toEqual([name])
+    await workspace.apply()
+    expect(await workspace.changes()).toEqual([])
+  })
+
   test('it is imported by its id and by its name', async () => {
     const attributes = await workspace.attributes(type)
     for (const known of [id, ...definition.names.map((name) => String(attributes[name]))]) {
@@ -117,6 +142,6 @@ describe.each(tried)('%s', (noun, definition: Definition, trial: Trial) => {
 
   test('nothing of it is left when it is destroyed', async () => {
     await workspace.run('destroy', '-auto-approve', '-input=false')
-    expect(await answerOf(definition.routes.read.path.replace('{id}', id))).toBe(404)
+    expect(await request('GET', definition.routes.read.path.replace('{id}', id))).toBe(404)
   })
 })

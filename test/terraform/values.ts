@@ -19,6 +19,39 @@ const OTHER_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIH6dHFPrzE3zVw5LO8u0P6Yg0
 
 export const TRIALS: Readonly<Record<string, Trial>> = {
   ssh_key: { example: 'ssh-key', changed: { name: 'desktop' }, replaced: { public_key: OTHER_KEY } },
+  init_script: {
+    example: 'init-script',
+    changed: { name: 'farewell', content: '#!/bin/sh\necho goodbye > /etc/motd\n' },
+    replaced: {},
+  },
+  server_group: {
+    example: 'server-group',
+    changed: { name: 'back' },
+    replaced: { zone: 'eu-1b', spread: 'rack', strict: true },
+    untried: { region: 'there is one region here' },
+  },
+  router: {
+    example: 'router',
+    changed: {
+      name: 'outer',
+      labels: { tier: 'outer' },
+      static_routes: [{ destination: '10.77.0.0/16', next_hop: '10.0.0.7' }],
+      network_ids: ['${svccloud_network.back.id}'],
+    },
+    replaced: { zone: 'eu-1b' },
+    beside: { zone: { network_ids: [] } },
+    untried: { nat_enabled: 'the simulated network has no public addresses' },
+  },
+  webhook: {
+    example: 'webhook',
+    changed: {
+      name: 'pager',
+      url: 'https://example.com/hooks/pager',
+      events: ['server.*', 'storage.*'],
+      enabled: false,
+    },
+    replaced: {},
+  },
   network: {
     example: 'network',
     changed: { name: 'back', labels: { tier: 'back' }, dns_servers: ['192.0.2.53'], dhcp_enabled: false },
@@ -43,6 +76,11 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
       source_snapshot_id: 'it needs a snapshot',
       source_storage_id: 'it needs the state of another storage',
     },
+  },
+  snapshot: {
+    example: 'snapshot',
+    changed: { title: 'after', labels: { tier: 'kept' } },
+    replaced: { storage_id: '${svccloud_storage.other.id}' },
   },
   server: {
     example: 'server',
@@ -82,7 +120,6 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
 
 /** Nouns without an example, and why. The provider does not serve parts of other nouns yet. */
 export const WITHOUT_EXAMPLE: Readonly<Record<string, string>> = {
-  snapshot: 'not served: it is read by itself and created below its storage',
   server_interface: 'not served: the networks of a server keep the same',
   load_balancer_certificate: 'not served: it is a part of a load balancer',
   kubernetes_node_pool: 'not served: it is a part of a cluster',
@@ -96,8 +133,4 @@ export const WITHOUT_EXAMPLE: Readonly<Record<string, string>> = {
   database: 'not tried: simulated guests run none',
   kubernetes_cluster: 'not tried: it needs the programs of control planes',
   audit_sink: 'not tried: it needs a collector at a public address',
-  init_script: 'not tried yet',
-  server_group: 'not tried yet',
-  router: 'not tried yet',
-  webhook: 'not tried yet',
 }

@@ -107,13 +107,21 @@ func (a *Attribute) LeftOut() (any, bool) {
 	return nil, false
 }
 
+// Parent is the noun that another one is a part of.
+type Parent struct {
+	// The attribute with the id of the parent.
+	Field string `json:"field"`
+	// The parameter of its own id, where all of its paths are below the parent.
+	Own string `json:"own"`
+}
+
 // Noun is a type of objects.
 type Noun struct {
 	Noun string `json:"noun"`
 	// As in answers, where that is another name.
 	Key      string   `json:"key"`
 	Identity string   `json:"identity"`
-	Parent   any      `json:"parent"`
+	Parent   *Parent  `json:"parent"`
 	Ready    any      `json:"ready"`
 	Names    []string `json:"names"`
 	UniqueIn string   `json:"uniqueIn"`
@@ -187,6 +195,14 @@ func (n *Noun) BringAbout(name string, value any) *Change {
 	return nil
 }
 
+// ParentInPath is the attribute that the path of the creation names; empty when it names none.
+func (n *Noun) ParentInPath() string {
+	if n.Parent == nil || !strings.Contains(n.Routes.Create.Path, "{") {
+		return ""
+	}
+	return n.Parent.Field
+}
+
 // Parse reads the file of definitions. A noun with a value that has no kind here is left out, with the reason.
 func Parse(text []byte) (nouns []*Noun, leftOut map[string]error, err error) {
 	var file struct {
@@ -220,8 +236,8 @@ func Parse(text []byte) (nouns []*Noun, leftOut map[string]error, err error) {
 // unserved says why the engine cannot keep the noun; empty when it can.
 func (n *Noun) unserved() string {
 	switch {
-	case n.Parent != nil:
-		return "it is a part of another noun"
+	case n.Parent != nil && n.Parent.Own != "":
+		return "all of its paths are below another noun"
 	case n.Ready != nil:
 		return "it gets ready without an operation"
 	case n.Identity != "":

@@ -87,6 +87,7 @@ func (s *Server) create(ctx context.Context, plan *change, key string) (map[stri
 	defer cancel()
 	route := &plan.noun.Routes.Create
 	request := requestOf(route, s.creation(plan.noun, plan.planned, plan.config))
+	request.Path = creationPath(plan.noun, plan.planned)
 	if key != "" {
 		request.Key = key
 	}

@@ -23,8 +23,8 @@ func (s *Server) askCreation(ctx context.Context, plan *change) []*tfprotov6.Dia
 		}
 	}
 	return s.ask(ctx, plan, "The creation", service.Request{
-		Method: plan.noun.Routes.Create.Method, Path: plan.noun.Routes.Create.Path, Query: dryRun,
-		Body: s.creation(plan.noun, plan.planned, plan.config),
+		Method: plan.noun.Routes.Create.Method, Path: creationPath(plan.noun, plan.planned),
+		Query: dryRun, Body: s.creation(plan.noun, plan.planned, plan.config),
 	})
 }
 

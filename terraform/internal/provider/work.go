@@ -49,7 +49,7 @@ func requestOf(call *definition.Call, body any, ids ...string) service.Request {
 func (s *Server) creation(noun *definition.Noun, planned, config map[string]any) map[string]any {
 	body := map[string]any{}
 	for name, attribute := range noun.Attributes {
-		if attribute.Mode == definition.Computed || attribute.Later {
+		if attribute.Mode == definition.Computed || attribute.Later || name == noun.ParentInPath() {
 			continue
 		}
 		wish := wishSent(noun, name, planned, config)
@@ -64,6 +64,12 @@ func (s *Server) creation(noun *definition.Noun, planned, config map[string]any)
 		body[name] = value.Said(wish)
 	}
 	return body
+}
+
+// creationPath names the parent where the creation does.
+func creationPath(noun *definition.Noun, planned map[string]any) string {
+	parent, _ := planned[noun.ParentInPath()].(string)
+	return fill(noun.Routes.Create.Path, parent)
 }
 
 // wishSent is an attribute as requests have it.

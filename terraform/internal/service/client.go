@@ -55,7 +55,8 @@ type Request struct {
 }
 
 // Send answers the body of a success; nil when there is none. A refusal is a *Problem. It sends again what was lost on
-// the way, and waits as often as the service asks for it and while another operation keeps the resource busy.
+// the way or took too long: with a key, the service carries it out once and answers as it did or would have. It waits
+// as often as the service asks for it, and while another operation keeps the resource busy.
 func (c *Client) Send(ctx context.Context, request Request) (map[string]any, error) {
 	var body []byte
 	if request.Body != nil {
@@ -85,6 +86,12 @@ func (c *Client) Send(ctx context.Context, request Request) (map[string]any, err
 				if !errors.As(err, &failed) {
 					return nil, err
 				}
+			}
+		case problem.isUnanswered() && refused < refusalsMost:
+			// the same request, sent before, is still being carried out
+			refused++
+			if err := pause(ctx, time.Duration(refused)*time.Second); err != nil {
+				return nil, err
 			}
 		case problem.isTemporary() && refused < refusalsMost:
 			refused++

@@ -46,6 +46,8 @@ func TestSend(t *testing.T) {
 		{"waits when it is asked to", []func(http.ResponseWriter){says(429, `{}`, "Retry-After", "0"), says(200, `{}`)}, 0},
 		{"waits for another operation, whatever comes of it", []func(http.ResponseWriter){
 			busy, says(200, `{"operation":{"id":"o1","status":"failed"}}`), says(200, `{}`)}, 0},
+		{"waits for the answer to the same request", []func(http.ResponseWriter){
+			says(409, `{"title":"Conflict","reason":"operation_in_progress"}`), says(200, `{}`)}, 0},
 		{"does not wait for room", []func(http.ResponseWriter){
 			says(503, `{"title":"None","reason":"no_capacity"}`, "Retry-After", "0")}, 503},
 		{"is refused", []func(http.ResponseWriter){says(409, `{"title":"Conflict","reason":"name_taken"}`)}, 409},

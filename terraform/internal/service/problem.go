@@ -59,6 +59,11 @@ func (p *Problem) isTemporary() bool {
 	return isAsked && p.hasRetryAfter && p.Reason != "no_capacity"
 }
 
+// isUnanswered is true while the first request with a key is being carried out.
+func (p *Problem) isUnanswered() bool {
+	return p.Status == http.StatusConflict && p.Reason == "operation_in_progress" && p.ActiveOperation == ""
+}
+
 // Error is the reason in words.
 func (p *Problem) Error() string {
 	lines := []string{p.Detail}
