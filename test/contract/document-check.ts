@@ -148,7 +148,14 @@ export function openDocumentCheck(published: object): DocumentCheck {
 /** Objects that name their members have no others, unless they say so; texts that name their values have no others. */
 function close(_key: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
-  if (KNOWN_VALUES in value) return { ...value, enum: value[KNOWN_VALUES] }
+  if (KNOWN_VALUES in value) {
+    // a schema that the document makes; where null is a type, it is a value too
+    const { [KNOWN_VALUES]: known, type } = value as {
+      readonly [KNOWN_VALUES]: readonly string[]
+      readonly type: unknown
+    }
+    return { ...value, enum: Array.isArray(type) && type.includes('null') ? [...known, null] : known }
+  }
   const isOpen =
     'type' in value && value.type === 'object' && 'properties' in value && !('additionalProperties' in value)
   return isOpen ? { ...value, additionalProperties: false } : value
