@@ -134,11 +134,13 @@ export async function heapMegabytes(session: CDPSession): Promise<number> {
 }
 
 const FRAME_MILLISECONDS = 16
+/** A hundred pages, on a machine that may be busy. */
+const LOAD_MILLISECONDS = 400_000
 
 /** Reads the list page by page, as somebody does who scrolls to its end, and again where reading was interrupted. */
 export async function loadAll(page: Page, count: number): Promise<void> {
   await openServers(page)
-  const until = clock.monotonicMilliseconds() + PATIENCE_MILLISECONDS
+  const until = clock.monotonicMilliseconds() + LOAD_MILLISECONDS
   for (;;) {
     const rows = await page.evaluate<number>(SCROLL_TO_END)
     if (rows === count) return
