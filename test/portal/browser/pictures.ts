@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { answerHelp } from '../../../kit/sys/help.ts'
 import { printLine } from '../../../kit/sys/process.ts'
-import { Product } from '../../e2e/product.ts'
+import { clearAway, Product } from '../../e2e/product.ts'
 import { launch } from './kit/chromium.ts'
 import { signUp, type Visitor } from './kit/person.ts'
 import { ask, fill } from './kit/sample.ts'
@@ -103,6 +103,5 @@ try {
   await take(endpoints.operator_url, operations, OPERATORS)
 } finally {
   await browser.close()
-  await product.stop()
-  await rm(data, { recursive: true, force: true })
+  await clearAway(product, data)
 }
