@@ -99,11 +99,14 @@ interface Refusal {
 }
 
 /** With a name that it may have, it is refused for something else. */
-async function refused({ press, fill, sees }: Hands, { field, button, reason }: Refusal): Promise<void> {
-  await fill(field, 'refused')
-  await press(button)
-  await sees(reason)
+async function refused(hands: Hands, { field, button, reason }: Refusal): Promise<void> {
+  await hands.fill(field, 'refused')
+  await hands.press(button)
+  await answeredWith(hands, reason)
 }
+/** The answer to what was sent: a dry run says the same before, and no alert. */
+const answeredWith = ({ page }: Hands, reason: string): Promise<void> =>
+  page.getByRole('alert').filter({ hasText: reason }).first().waitFor()
 
 const WINDOW = {
   earliest_recoverable_at: '2026-06-01T12:00:00Z',
@@ -209,7 +212,7 @@ export const LIVES: Readonly<Record<keyof typeof nouns, Life>> = {
       // it has no public addresses
       await hands.take(/^EU-1C/)
       await hands.press('Create floating IP')
-      await hands.sees('Zone eu-1c has no free public IPv4 address now.')
+      await answeredWith(hands, 'Zone eu-1c has no free public IPv4 address now.')
       await inZone(hands)
     },
     // servers of these zones have no public IPv4, and so no floating IP
@@ -281,9 +284,9 @@ export const LIVES: Readonly<Record<keyof typeof nouns, Life>> = {
       await choose('Network', NETWORK)
       await toggle('bastion')
     },
-    async refuse({ press, sees }) {
-      await press('Create edge')
-      await sees('no free public IPv4 address')
+    async refuse(hands) {
+      await hands.press('Create edge')
+      await answeredWith(hands, 'no free public IPv4 address')
     },
     typed: present,
     answered: { member: 'edge', path: '/v1/edges', facts: { state: 'running' } },
@@ -341,16 +344,17 @@ export const LIVES: Readonly<Record<keyof typeof nouns, Life>> = {
   playground: {
     path: '/playgrounds',
     one: 'playground',
-    async refuse({ press, sees }) {
-      await press('Create playground')
-      await sees('No playgrounds are offered')
+    async refuse(hands) {
+      await hands.press('Create playground')
+      await answeredWith(hands, 'No playgrounds are offered')
     },
     change: unchanged,
     ends: 'End',
     answered: {
       member: 'playground',
       path: '/v1/playgrounds',
-      facts: { state: 'ready' },
+      // the document names no null among the reasons
+      facts: { state: 'ready', end_reason: 'deleted' },
       others: { '/v1/playgrounds/offer': { is_available: true, regions: ['eu-1'] } },
     },
     allows: [/status of 503 .*\/playgrounds/],
