@@ -24,6 +24,8 @@ const AT_ONCE = 4
  *  one. After it would be too late, because a new release has other files. */
 let Once: ComponentType<OnceProps> | undefined
 
+export const nameOfAction = ({ name, operation }: ActionOf<Thing>): string => name?.() ?? actionText(operation)
+
 /** Why the action is not possible on the item now; undefined when it is. */
 export function whyOf(action: ActionOf<Thing>, item: Thing): string | undefined {
   const running = operationOf(item)
@@ -77,8 +79,8 @@ export function useActions(noun: Noun, onDone: (done: ReadonlySet<string>) => vo
   }
   const entriesFor = (item: Thing, actions: readonly ActionOf<Thing>[] = allowed): readonly MenuEntry[] =>
     actions.map((action, at) => ({
-      id: action.operation,
-      name: actionText(action.operation),
+      id: nameOfAction(action),
+      name: nameOfAction(action),
       why: whyOf(action, item),
       isBad: ruleOf(action.operation).isDestructive === true,
       isApart: at > 0 && ruleOf(action.operation).isDestructive === true,
@@ -161,14 +163,9 @@ const runOne = (
 const queryOf = (body: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(body).map(([name, value]) => [name, String(value)]))
 
-function tellResult(
-  noun: Noun,
-  { operation }: ActionOf<Thing>,
-  items: readonly Thing[],
-  refusals: readonly Refusal[],
-): void {
+function tellResult(noun: Noun, action: ActionOf<Thing>, items: readonly Thing[], refusals: readonly Refusal[]): void {
   const [item] = items
-  const label = actionText(operation)
+  const label = nameOfAction(action)
   const what = items.length === 1 && item !== undefined ? `${label} ${noun.titleOf(item)}` : label
   if (refusals.length === 0) notify(t().operations.started(what))
   else if (items.length === 1) notify(`${t().operations.failed(what)} – ${refusals[0]?.message ?? ''}`)
@@ -214,7 +211,7 @@ function ActionDialog({ noun, action, items: all, onEnd }: ActionDialogProps): R
     setEnded(next)
     form.setErrors(refused.fields)
   }
-  const label = actionText(action.operation)
+  const label = nameOfAction(action)
   return (
     <Confirm
       title={titleOf(noun, label, items)}

@@ -4,7 +4,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { portal } from '../api/portal.ts'
 import { Refusal } from '../api/refusal.ts'
 import { useMay } from '../api/session.ts'
-import { actionText, nounTexts, t } from '../texts/index.ts'
+import { nounTexts, t } from '../texts/index.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Copy } from '../ui/copy.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -14,7 +14,7 @@ import { Empty, Facts, Loading, Page, Panel, Stack, type TabOf, Tabs } from '../
 import { Note } from '../ui/state.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { ProblemView } from '../ui/problem.tsx'
-import { keep, useActions, whyOf } from './actions.tsx'
+import { keep, nameOfAction, useActions, whyOf } from './actions.tsx'
 import { ActivityOf, OperationProgress } from './activity.tsx'
 import { Properties } from './edit.tsx'
 import { labelOf } from './fields.tsx'
@@ -121,8 +121,8 @@ function PageActions({ noun, item }: { readonly noun: Noun; readonly item: Thing
   return (
     <>
       {first.map((action) => (
-        <Button key={action.operation} why={whyOf(action, item)} onPress={() => actions.start(action, [item])}>
-          {actionText(action.operation)}
+        <Button key={nameOfAction(action)} why={whyOf(action, item)} onPress={() => actions.start(action, [item])}>
+          {nameOfAction(action)}
         </Button>
       ))}
       {others.length === 0 ? null : (

@@ -7,7 +7,7 @@ import { asRefusal } from '../api/refusal.ts'
 import { useMay } from '../api/session.ts'
 import { useKeys } from '../shell/keys.ts'
 import { useGo } from '../shell/go.ts'
-import { actionText, nounTexts, t } from '../texts/index.ts'
+import { nounTexts, t } from '../texts/index.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Snippet } from '../ui/copy.tsx'
 import { TextField } from '../ui/field.tsx'
@@ -16,7 +16,7 @@ import { Menu } from '../ui/menu.tsx'
 import { ProblemView } from '../ui/problem.tsx'
 import { State } from '../ui/state.tsx'
 import { type Column, Table } from '../ui/table.tsx'
-import { type Actions, useActions, whyOf } from './actions.tsx'
+import { type Actions, nameOfAction, useActions, whyOf } from './actions.tsx'
 import { labelOf } from './fields.tsx'
 import { isEmpty } from './form.ts'
 import { type ListView, nextOrder, type Order, ordered, useListView } from './list-view.ts'
@@ -357,11 +357,11 @@ function BulkBar({ actions, items, clear }: BulkBarProps): ReactNode {
       <Soft>{t().list.selected(items.length)}</Soft>
       {offered.map((action) => (
         <Button
-          key={action.operation}
+          key={nameOfAction(action)}
           why={items.map((item) => whyOf(action, item)).find((why) => why !== undefined)}
           onPress={() => actions.start(action, items)}
         >
-          {actionText(action.operation)}
+          {nameOfAction(action)}
         </Button>
       ))}
       <Button kind="quiet" onPress={clear}>

@@ -61,6 +61,8 @@ export interface FormField<Name extends string = string> {
 
 export interface ActionOf<Item> {
   readonly operation: ActionName
+  /** By default that of its operation. Two actions with one operation differ by it. */
+  readonly name?: () => string
   /** Possible while something else is in progress. */
   readonly isAnytime?: boolean
   /** What its form holds at first, for one item. */

@@ -92,6 +92,9 @@ export const notes: Readonly<Record<string, string>> = {
   'Secret of the access key. It is never shown.': 'Geheimnis des Zugangsschlüssels. Es wird nie gezeigt.',
   'Sequence number of the entry after which the first batch starts; 0 for the complete log.':
     'Nummer des Eintrags, nach dem das erste Paket beginnt; 0 für das ganze Audit-Log.',
+  ['public: the public IPv4 address of the server. private:<network_id>: its interface in that network, which ' +
+    'must have a router with NAT.']:
+    'Die öffentliche IPv4-Adresse des Servers, oder seine Schnittstelle in einem Netzwerk, dessen Router NAT hat.',
   'Server in the zone to assign it to; unassigned when null or omitted.':
     'Ein Server in der Zone, dem sie zugewiesen wird. Ohne Angabe keinem.',
   'Server in the zone to assign it to; unassigned when omitted.':

@@ -219,6 +219,8 @@ export const LIVES: Readonly<Record<keyof typeof nouns, Life>> = {
     async change({ press, dialog, choose, answer, sees }, name) {
       await press('Assign')
       await dialog(`Assign ${name}?`)
+      await press('Assign')
+      await sees('Is needed')
       await choose('Server', SERVER)
       await press('Assign')
       await sees('the server has no public IPv4 address')
