@@ -39,4 +39,9 @@ func TestEveryNounIsServed(t *testing.T) {
 			t.Errorf("there is no resource for %s", noun.Noun)
 		}
 	}
+	for _, attribute := range schemas.ResourceSchemas["svccloud_server"].Block.Attributes {
+		if attribute.Name == "delete_storages" {
+			t.Error("a server is deleted with storages that are resources")
+		}
+	}
 }

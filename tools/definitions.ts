@@ -15,7 +15,7 @@ import {
 } from '../resources/kit/managed.ts'
 
 /** Increases with every change that a reader of an older format would misread. */
-const DEFINITIONS_FORMAT = 2
+const DEFINITIONS_FORMAT = 3
 
 type Shape = Readonly<Record<string, z.ZodType>>
 
@@ -151,6 +151,14 @@ const momentsOf = ({ view, moments }: ManagedNoun): Readonly<Record<string, obje
       .filter(([, schema]) => !JSON.stringify(schema).includes('"properties"')),
   )
 
+/** The parameters of the deletion, with their schemas. */
+const takenBy = ({ routes: { remove }, removeLeaves = [] }: ManagedNoun): Readonly<Record<string, object>> =>
+  Object.fromEntries(
+    Object.entries(shapeOf(remove?.query ?? null))
+      .filter(([name]) => name !== 'dry_run' && !removeLeaves.includes(name))
+      .map(([name, schema]) => [name, schemaOf(schema, 'output')]),
+  )
+
 /** With the filters that it takes. */
 const listOf = (list: Route, whole: boolean): object => ({
   ...callOf(list),
@@ -170,7 +178,6 @@ export function definitionsText(nouns: readonly ManagedNoun[], routes: readonly 
   const definitions = nouns.map((noun) => {
     const { list, create, read, remove } = noun.routes
     const { parent, isListPartial: isPartial = false } = noun
-    const takes = Object.keys(shapeOf(remove?.query ?? null)).filter((name) => name !== 'dry_run')
     return {
       noun: noun.noun,
       ...defined({ key: noun.key, identity: noun.identity }),
@@ -182,7 +189,9 @@ export function definitionsText(nouns: readonly ManagedNoun[], routes: readonly 
         ...(list === undefined ? {} : { list: listOf(list, itemOf(list) === noun.view && !isPartial) }),
         create: callOf(create),
         ...defined({ read: maybe(read) }),
-        ...(remove === undefined ? {} : { remove: { ...callOf(remove), takes, needs: noun.removeNeeds ?? {} } }),
+        ...(remove === undefined
+          ? {}
+          : { remove: { ...callOf(remove), takes: takenBy(noun), needs: noun.removeNeeds ?? {} } }),
       },
       ...defined({ ready: noun.ready }),
       changes: noun.changes.map(changeOf),

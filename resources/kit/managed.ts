@@ -64,6 +64,10 @@ export interface ManagedField extends ManagedMembers {
   readonly at?: string
   /** Another attribute: while that is null, the view shows null. */
   readonly nullWithout?: string
+  /** Another attribute: while that is not null, the view shows something instead of null. */
+  readonly nullWith?: string
+  /** Another member of the same object, whose value it has when left out. */
+  readonly follows?: string
   /** Another attribute: while that is not null, the service chooses the value. */
   readonly freeWith?: string
   /** Chosen by the service when left out, though the view can show null. */
@@ -130,6 +134,8 @@ export interface ManagedNoun {
   readonly ready?: { readonly field: string; readonly is: string; readonly failed: string }
   /** What is brought about before the deletion. */
   readonly removeNeeds?: Values
+  /** Parameters of the deletion that programs leave out: other objects would be deleted as well. */
+  readonly removeLeaves?: readonly string[]
   /** By attribute. */
   readonly fields?: Readonly<Record<string, ManagedField>>
   readonly facts: readonly string[]

@@ -32,6 +32,7 @@ export const managedServer = managed({
   routes: { list: listServers, create: createServer, read: getServer, remove: deleteServer },
   names: ['hostname'],
   uniqueIn: 'zone',
+  removeLeaves: ['delete_storages'],
   changes: [
     { by: updateServer, sets: ['title', 'labels', 'is_protected'] },
     { by: setServerHaPolicy, sets: ['ha_policy'] },
@@ -60,7 +61,7 @@ export const managedServer = managed({
     desired_power: { creates: { field: 'start', values: { running: true, stopped: false } }, default: 'running' },
     public_ipv4: { shows: 'presence', as: 'public_ipv4_address' },
     zone: { changedBy: moveServer },
-    template: { isOptional: true, changedBy: rebuildServer },
+    template: { isOptional: true, nullWith: 'custom_image_id', changedBy: rebuildServer },
     custom_image_id: { refers: 'custom_image', changedBy: rebuildServer },
     // for the next rebuild
     ssh_keys: { shows: 'nothing', isSet: true, same: 'trimmed', isEdited: true, changedBy: rebuildServer },
@@ -74,7 +75,7 @@ export const managedServer = managed({
       moments: ['floating_ip_ids'],
     },
     firewall: {
-      of: { rules: { of: { remote_cidrs: { same: 'cidr' } } } },
+      of: { rules: { of: { remote_cidrs: { same: 'cidr' }, port_end: { follows: 'port_start' } } } },
       moments: ['generation', 'applied_generation', 'applied_at'],
     },
     // of its boot storage

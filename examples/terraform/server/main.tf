@@ -19,7 +19,6 @@ resource "svccloud_server" "example" {
   ssh_key_ids          = [svccloud_ssh_key.admin.id]
   user_data_wo         = "#!/bin/sh\necho only-for-the-guest > /etc/motd\n"
   user_data_wo_version = 1
-  delete_storages      = true
 
   networks = [{ network_id = svccloud_network.front.id }]
 

@@ -19,19 +19,17 @@ resource "svccloud_ssh_key" "admin" {
 }
 
 resource "svccloud_server" "writer" {
-  zone            = "eu-1a"
-  hostname        = "writer"
-  plan            = "tiny"
-  template        = "tiny-linux"
-  ssh_key_ids     = [svccloud_ssh_key.admin.id]
-  delete_storages = true
+  zone        = "eu-1a"
+  hostname    = "writer"
+  plan        = "tiny"
+  template    = "tiny-linux"
+  ssh_key_ids = [svccloud_ssh_key.admin.id]
 }
 
 resource "svccloud_server" "reader" {
-  zone            = "eu-1a"
-  hostname        = "reader"
-  plan            = "tiny"
-  template        = "tiny-linux"
-  ssh_key_ids     = [svccloud_ssh_key.admin.id]
-  delete_storages = true
+  zone        = "eu-1a"
+  hostname    = "reader"
+  plan        = "tiny"
+  template    = "tiny-linux"
+  ssh_key_ids = [svccloud_ssh_key.admin.id]
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Format is the newest format of the definitions that this program reads.
-const Format = 2
+const Format = 3
 
 // Modes of attributes.
 const (
@@ -79,6 +79,12 @@ type Attribute struct {
 	At string `json:"at"`
 	// While that attribute is null, the view shows null.
 	NullWithout string `json:"nullWithout"`
+	// While that attribute is not null, the view shows something instead of null.
+	NullWith string `json:"nullWith"`
+	// Of a member of an object: another one, whose value it has when left out.
+	Follows string `json:"follows"`
+	// Of a member of an object: the service chooses it when left out.
+	IsChosen bool `json:"isChosen"`
 	// Parsed into Kind.
 	Schema json.RawMessage `json:"schema"`
 	Kind   *Kind           `json:"-"`
@@ -135,8 +141,8 @@ type Noun struct {
 		Read   Call `json:"read"`
 		Remove struct {
 			Call
-			Takes []string       `json:"takes"`
-			Needs map[string]any `json:"needs"`
+			Takes map[string]json.RawMessage `json:"takes"`
+			Needs map[string]any             `json:"needs"`
 		} `json:"remove"`
 	} `json:"routes"`
 	Changes    []*Change                  `json:"changes"`
@@ -144,6 +150,8 @@ type Noun struct {
 	Moments    map[string]json.RawMessage `json:"moments"`
 	// Moments by name.
 	MomentKinds map[string]*Kind `json:"-"`
+	// Parameters of the deletion by name.
+	TakeKinds map[string]*Kind `json:"-"`
 }
 
 // Plural is the noun of lists: the last word of their path.
@@ -256,13 +264,29 @@ func (n *Noun) parseKinds() error {
 		}
 		attribute.Kind = kind
 	}
-	n.MomentKinds = map[string]*Kind{}
-	for name, schema := range n.Moments {
-		kind, err := ParseKind(schema)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+	var err error
+	if n.MomentKinds, err = kindsOf(n.Moments); err != nil {
+		return err
+	}
+	if n.TakeKinds, err = kindsOf(n.Routes.Remove.Takes); err != nil {
+		return err
+	}
+	for _, kind := range n.TakeKinds {
+		if kind.isSwitch() {
+			*kind = Kind{Type: Bool, Description: kind.Description}
 		}
-		n.MomentKinds[name] = kind
 	}
 	return nil
+}
+
+func kindsOf(schemas map[string]json.RawMessage) (map[string]*Kind, error) {
+	kinds := map[string]*Kind{}
+	for name, schema := range schemas {
+		kind, err := ParseKind(schema)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		kinds[name] = kind
+	}
+	return kinds, nil
 }

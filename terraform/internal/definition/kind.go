@@ -73,6 +73,18 @@ func ParseKind(text json.RawMessage) (*Kind, error) {
 	return kindOf(&root, root.Defs)
 }
 
+// isSwitch is true for the texts by which parameters in addresses say a boolean.
+func (k *Kind) isSwitch() bool {
+	if k.Type != String || len(k.Values) != 2 {
+		return false
+	}
+	isTrue, isFalse := false, false
+	for _, each := range k.Values {
+		isTrue, isFalse = isTrue || each == "true", isFalse || each == "false"
+	}
+	return isTrue && isFalse
+}
+
 func kindOf(s *schema, defs map[string]*schema) (*Kind, error) {
 	kind, err := bareKind(s, defs)
 	if err != nil {

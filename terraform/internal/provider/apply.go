@@ -188,15 +188,23 @@ func (s *Server) remove(ctx context.Context, plan *change) (map[string]any, erro
 	}
 	request := requestOf(&route.Call, nil, id)
 	request.Query = url.Values{}
-	for _, name := range route.Takes {
-		if isWanted, isSaid := plan.prior[name].(bool); isSaid {
-			request.Query.Set(name, strconv.FormatBool(isWanted))
+	for name := range plan.noun.TakeKinds {
+		if said := plan.prior[name]; said != nil {
+			request.Query.Set(name, queryText(said))
 		}
 	}
 	if _, err := s.call(waiting, request); err != nil && !service.IsGone(err) {
 		return plan.prior, err
 	}
 	return nil, nil
+}
+
+// queryText is a value as addresses have it.
+func queryText(said any) string {
+	if number, isNumber := said.(float64); isNumber {
+		return strconv.FormatFloat(number, 'f', -1, 64)
+	}
+	return fmt.Sprint(said)
 }
 
 // prepareRemoval brings about what the deletion needs.

@@ -107,7 +107,7 @@ func (s *Server) PlanResourceChange(
 // wishes are the attributes as written, with what follows from that.
 func (s *Server) wishes(noun *definition.Noun, config, prior map[string]any) map[string]any {
 	planned := map[string]any{timeouts: config[timeouts]}
-	for _, name := range noun.Routes.Remove.Takes {
+	for name := range noun.TakeKinds {
 		planned[name] = config[name]
 	}
 	for name, attribute := range noun.Attributes {

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"sort"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -113,10 +114,10 @@ func schemaOf(noun *definition.Noun) *tfprotov6.Schema {
 		all.Description = "Labels with those of the provider's default_labels."
 		block.Attributes = append(block.Attributes, all)
 	}
-	for _, name := range noun.Routes.Remove.Takes {
-		block.Attributes = append(block.Attributes, &tfprotov6.SchemaAttribute{
-			Name: name, Type: tftypes.Bool, Optional: true, Description: "Taken by the deletion.",
-		})
+	for _, name := range sortedKinds(noun.TakeKinds) {
+		taken := attributeOf(name, noun.TakeKinds[name], use{optional: true})
+		taken.Description = strings.TrimSpace("Taken by the deletion. " + taken.Description)
+		block.Attributes = append(block.Attributes, taken)
 	}
 	block.Attributes = append(block.Attributes, timeoutsAttribute())
 	return &tfprotov6.Schema{Block: block}

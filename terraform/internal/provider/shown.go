@@ -69,7 +69,7 @@ func (s *Server) readApart(
 // attributesShown makes attributes of what the service shows.
 func (s *Server) attributesShown(noun *definition.Noun, shown, before map[string]any, isNew bool) map[string]any {
 	attributes := map[string]any{timeouts: before[timeouts]}
-	for _, name := range noun.Routes.Remove.Takes {
+	for name := range noun.TakeKinds {
 		attributes[name] = before[name]
 	}
 	for name, attribute := range noun.Attributes {
@@ -97,6 +97,8 @@ func attributeShown(noun *definition.Noun, name string, shown, before map[string
 	switch {
 	case attribute.NullWithout != "" && shown[attribute.NullWithout] == nil:
 		return before[name]
+	case attribute.NullWith != "" && shown[attribute.NullWith] != nil:
+		return nil
 	case attribute.IsUnread(), attribute.IsSecret, !isShown:
 		return before[name]
 	case attribute.IsOptional && before[name] == nil && !isNew:

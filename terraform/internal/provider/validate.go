@@ -37,6 +37,11 @@ func faultsOf(noun *definition.Noun, config map[string]any, allowsWriteOnly bool
 			faults = append(faults, secretFaults(name, attribute, config, allowsWriteOnly)...)
 		}
 	}
+	for _, name := range sortedKinds(noun.TakeKinds) {
+		if fault := faultOf(noun.TakeKinds[name], config[name]); fault != "" {
+			faults = append(faults, refusal(name, name+" is not valid", fault))
+		}
+	}
 	for _, stage := range stages {
 		text, isText := value.ObjectOf(config[timeouts])[stage].(string)
 		if _, err := time.ParseDuration(text); isText && err != nil {

@@ -114,6 +114,9 @@ func (w *work) step(ctx context.Context, step *definition.Change, before map[str
 	if step.When != nil {
 		for name, wanted := range step.When {
 			if w.plan.planned[name] == wanted && w.now[name] != wanted {
+				if err := w.readAgain(ctx, name, wanted); err != nil {
+					return err
+				}
 				return w.bring(ctx, name, wanted)
 			}
 		}
@@ -134,9 +137,18 @@ func (w *work) step(ctx context.Context, step *definition.Change, before map[str
 	}
 	if away := w.bringsAboutNull(step); away != nil {
 		for name, wanted := range away.When {
+			if err := w.readAgain(ctx, name, wanted); err != nil {
+				return err
+			}
+			if !w.differs(name) {
+				continue
+			}
 			if err := w.bring(ctx, name, wanted); err != nil {
 				return err
 			}
+		}
+		if request, isNeeded = w.request(step); !isNeeded {
+			return nil
 		}
 	}
 	answer, err := w.server.call(ctx, request)
@@ -151,6 +163,20 @@ func (w *work) step(ctx context.Context, step *definition.Change, before map[str
 			w.now[fact] = now
 		}
 	}
+	return nil
+}
+
+// readAgain finds out what an attribute is now, before a request takes it away: with a server that was deleted, its
+// storages were detached.
+func (w *work) readAgain(ctx context.Context, name string, wanted any) error {
+	if wanted != nil {
+		return nil
+	}
+	now, err := w.server.read(ctx, w.noun, w.id, w.now, false)
+	if err != nil {
+		return err
+	}
+	w.now[name] = now[name]
 	return nil
 }
 

@@ -1,0 +1,165 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"svccloud.dev/terraform-provider-svccloud/internal/definition"
+	"svccloud.dev/terraform-provider-svccloud/internal/service"
+)
+
+// disks are kept like storages, and made from images like servers.
+const disks = `{"format":3,"nouns":[{"noun":"disk","names":["title"],"uniqueIn":null,
+	"routes":{
+		"list":{"id":"list_disks","method":"GET","path":"/v1/disks","whole":false,"takes":[]},
+		"create":{"id":"create_disk","method":"POST","path":"/v1/disks","operation":true},
+		"read":{"id":"get_disk","method":"GET","path":"/v1/disks/{id}"},
+		"remove":{"id":"delete_disk","method":"DELETE","path":"/v1/disks/{id}","needs":{},"takes":{
+			"with_copies":{"type":"string","enum":["true","false"]},"keep_days":{"type":"integer"},
+			"copies":{"type":"string","enum":["keep","delete"]}}}},
+	"changes":[
+		{"by":{"id":"update_disk","method":"PATCH","path":"/v1/disks/{id}"},"sets":{"title":"title","schedule":"schedule"}},
+		{"by":{"id":"detach_disk","method":"POST","path":"/v1/disks/{id}/detach"},"when":{"server_id":null}},
+		{"by":{"id":"attach_disk","method":"POST","path":"/v1/disks/{id}/attach"},"sets":{"server_id":"server_id"}}],
+	"attributes":{
+		"id":{"mode":"computed","schema":{"type":"string"}},
+		"size":{"mode":"computed","schema":{"type":"integer"}},
+		"title":{"mode":"required","schema":{"type":"string"}},
+		"template":{"mode":"optional","replaces":true,"nullWith":"image_id","schema":{"type":"string"}},
+		"image_id":{"mode":"optional","replaces":true,"schema":{"type":["string","null"]}},
+		"key":{"mode":"optional","replaces":true,"shows":"nothing","schema":{"type":["string","null"]}},
+		"schedule":{"mode":"optional","shows":"nothing","schema":{"type":["string","null"]}},
+		"server_id":{"mode":"optional","later":true,"schema":{"type":["string","null"]}}},
+	"moments":{}}]}`
+
+func diskNoun(t *testing.T) *definition.Noun {
+	t.Helper()
+	nouns, leftOut, err := definition.Parse([]byte(disks))
+	if err != nil || len(leftOut) > 0 {
+		t.Fatal(err, leftOut)
+	}
+	return nouns[0]
+}
+
+// answer is what the service says to one request.
+type answer struct {
+	request, body string
+	status        int
+	text          string
+}
+
+// serving is a provider of a service that expects these requests in their order.
+func serving(t *testing.T, answers ...answer) *Server {
+	t.Helper()
+	asked := 0
+	remote := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked >= len(answers) {
+			t.Errorf("one request too many: %s %s", r.Method, r.URL)
+			w.WriteHeader(http.StatusTeapot)
+			return
+		}
+		expected := answers[asked]
+		asked++
+		body, _ := io.ReadAll(r.Body)
+		if got := r.Method + " " + r.URL.String(); got != expected.request {
+			t.Errorf("%s, not %s", got, expected.request)
+		}
+		if expected.body != "" && expected.body != string(body) {
+			t.Errorf("%s, not %s", body, expected.body)
+		}
+		w.WriteHeader(expected.status)
+		_, _ = w.Write([]byte(expected.text))
+	}))
+	t.Cleanup(func() {
+		remote.Close()
+		if asked < len(answers) {
+			t.Errorf("%s was not asked", answers[asked].request)
+		}
+	})
+	server := New([]*definition.Noun{diskNoun(t)}, "test")
+	server.client = service.NewClient(remote.URL, "token", "test")
+	return server
+}
+
+// disk is one as the service shows it.
+func disk(members map[string]any) string {
+	shown := map[string]any{"id": "d1", "title": "data", "size": 2.0, "template": nil, "image_id": nil, "server_id": nil}
+	for name, each := range members {
+		shown[name] = each
+	}
+	text, _ := json.Marshal(map[string]any{"disk": shown})
+	return string(text)
+}
+
+// state is a disk as Terraform keeps it.
+func state(members map[string]any) map[string]any {
+	kept := map[string]any{"id": "d1", "title": "data", "size": 2.0}
+	for name, each := range members {
+		kept[name] = each
+	}
+	return kept
+}
+
+func TestWhatLeftItsPlaceIsNotTakenAway(t *testing.T) {
+	server := serving(t,
+		answer{"GET /v1/disks/d1", "", 200, disk(nil)},
+		answer{"POST /v1/disks/d1/attach", `{"server_id":"s2"}`, 200, `{}`},
+		answer{"GET /v1/disks/d1", "", 200, disk(map[string]any{"server_id": "s2"})},
+	)
+	plan := &change{
+		noun: diskNoun(t), prior: state(map[string]any{"server_id": "s1"}),
+		planned: state(map[string]any{"server_id": "s2"}), config: map[string]any{},
+	}
+	if after, err := server.update(context.Background(), plan); err != nil || after["server_id"] != "s2" {
+		t.Errorf("%v, %v", after, err)
+	}
+}
+
+func TestWhatIsElsewhereIsTakenAwayFirst(t *testing.T) {
+	server := serving(t,
+		answer{"GET /v1/disks/d1", "", 200, disk(map[string]any{"server_id": "s1"})},
+		answer{"POST /v1/disks/d1/detach", "", 200, `{}`},
+		answer{"GET /v1/disks/d1", "", 200, disk(nil)},
+	)
+	plan := &change{
+		noun: diskNoun(t), prior: state(map[string]any{"server_id": "s1"}), planned: state(nil), config: map[string]any{},
+	}
+	if after, err := server.update(context.Background(), plan); err != nil || after["server_id"] != nil {
+		t.Errorf("%v, %v", after, err)
+	}
+}
+
+func TestADeletionTakesWhatItsParametersAre(t *testing.T) {
+	server := serving(t, answer{"DELETE /v1/disks/d1?copies=keep&keep_days=30&with_copies=true", "", 200, `{}`})
+	prior := state(map[string]any{"with_copies": true, "keep_days": 30.0, "copies": "keep"})
+	if after, err := server.remove(context.Background(), &change{noun: diskNoun(t), prior: prior}); err != nil || after != nil {
+		t.Errorf("%v, %v", after, err)
+	}
+	kinds := map[string]string{}
+	for _, attribute := range server.resources["svccloud_disk"].schema.Block.Attributes {
+		if attribute.Type != nil {
+			kinds[attribute.Name] = attribute.Type.String()
+		}
+	}
+	wants := map[string]string{"with_copies": "tftypes.Bool", "keep_days": "tftypes.Number", "copies": "tftypes.String"}
+	for name, kind := range wants {
+		if kinds[name] != kind {
+			t.Errorf("%s is %s", name, kinds[name])
+		}
+	}
+}
+
+func TestATemplateIsNotShownForAnImage(t *testing.T) {
+	shown := disk(map[string]any{"image_id": "i1", "template": "i1"})
+	for _, isNew := range []bool{false, true} {
+		server := serving(t, answer{"GET /v1/disks/d1", "", 200, shown})
+		after, err := server.read(context.Background(), diskNoun(t), "d1", map[string]any{"id": "d1"}, isNew)
+		if err != nil || after["template"] != nil || after["image_id"] != "i1" {
+			t.Errorf("%v, %v", after, err)
+		}
+	}
+}
