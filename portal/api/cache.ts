@@ -108,21 +108,34 @@ export const readAgain = (...ids: readonly OperationId[]): Promise<unknown> =>
   Promise.all(ids.map((id) => cache.invalidateQueries({ queryKey: [id] })))
 
 const REST_MILLISECONDS = 1_000
-/** Keys that were read a moment ago, and whether they have to be read again after it. */
+/** Keys that are read or were read a moment ago, and whether they have to be read again after it. */
 const resting = new Map<string, boolean>()
 
-/** Reads again what is on the screen from the key, at most once a second: many changes do not begin it anew. */
+/** Reads again what is on the screen from the key, and rests a second after it: many changes do not begin it anew. A
+ *  reading that is under way ends first; it may have begun before what is asked for now. */
 export function readAgainSoon(queryKey: readonly unknown[]): void {
   const name = JSON.stringify(queryKey)
   const isResting = resting.has(name)
-  resting.set(name, isResting)
+  resting.set(name, isResting || cache.isFetching({ queryKey }) > 0)
   if (isResting) return
-  void cache.invalidateQueries({ queryKey })
-  after(REST_MILLISECONDS, () => {
-    const isWanted = resting.get(name)
-    resting.delete(name)
-    if (isWanted === true) readAgainSoon(queryKey)
-  })
+  const rest = () =>
+    after(REST_MILLISECONDS, () => {
+      const isWanted = resting.get(name)
+      resting.delete(name)
+      if (isWanted === true) readAgainSoon(queryKey)
+    })
+  void cache.invalidateQueries({ queryKey }, { cancelRefetch: false }).then(rest, rest)
+}
+
+/** Writes an answer that was read before. What had to be read again still has to be, and a reading that is under way
+ *  does not have the last word: it may be older. */
+export function rewrite<Read>(queryKey: readonly unknown[], change: (answer: Read) => Read): void {
+  const state = cache.getQueryState<Read>(queryKey)
+  if (state === undefined) return
+  const { data, isInvalidated, fetchStatus } = state
+  const next = data === undefined ? undefined : change(data)
+  if (next !== data) cache.setQueryData(queryKey, next)
+  if (isInvalidated || fetchStatus === 'fetching') readAgainSoon(queryKey)
 }
 
 /** Everything that was read is forgotten: another person, another account. */

@@ -1,6 +1,6 @@
 /** The stream of changes of the account, once for a browser: the tab that holds the lock reads it and repeats it to the
  *  others. Whatever is lost, the answer is to read again what is on the screen. */
-import { cache, keyOf, readAgainSoon } from './cache.ts'
+import { cache, keyOf, readAgainSoon, rewrite } from './cache.ts'
 import { retryAfterSeconds } from '../../client/follow.ts'
 import { after, fraction, now, pause } from '../system.ts'
 import { sessionLost } from './client.ts'
@@ -163,17 +163,22 @@ function applyChanges({ list, read, member, isListShort }: Feed, changes: readon
     else items.set(id, item)
     if (read === undefined) continue
     const key = keyOf(read, { path: { id } })
+    if (item !== null)
+      rewrite<Readonly<Record<string, object>>>(key, (answer) => ({
+        ...answer,
+        [member]: { ...answer[member], ...item },
+      }))
     if (isUnsent || item === null || isListShort) readAgainSoon(key)
-    if (item === null) continue
-    cache.setQueryData<Readonly<Record<string, object>>>(key, (answer) =>
-      answer === undefined ? undefined : { ...answer, [member]: { ...answer[member], ...item } },
-    )
   }
   if (items.size === 0) return
   for (const [key, pages] of cache.getQueriesData<Pages>({ queryKey: [list] })) {
-    if (pages === undefined || !('pages' in pages)) continue
-    const applied = withChanges(pages, items, Object.keys(Object(key[1])).length === 0)
-    if (applied.list !== pages) cache.setQueryData(key, applied.list)
-    if (applied.isBehind) readAgainSoon(key)
+    if (pages !== undefined && !('pages' in pages)) continue
+    let isBehind = false
+    rewrite<Pages>(key, (before) => {
+      const applied = withChanges(before, items, Object.keys(Object(key[1])).length === 0)
+      isBehind = applied.isBehind
+      return applied.list
+    })
+    if (isBehind) readAgainSoon(key)
   }
 }

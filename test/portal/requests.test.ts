@@ -4,7 +4,7 @@ import './components.ts'
 import { QueryObserver } from '@tanstack/react-query'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { putFragmentBack, takeFromFragment } from '../../portal/api/browser.ts'
-import { cache, readAgainSoon } from '../../portal/api/cache.ts'
+import { cache, readAgainSoon, rewrite } from '../../portal/api/cache.ts'
 import { followChanges } from '../../portal/api/changes.ts'
 import { exportAll } from '../../portal/api/export.ts'
 import { openPortal } from '../../portal/api/portal.ts'
@@ -142,6 +142,56 @@ describe('what is on the screen', () => {
     expect(reads).toBe(3)
     await vi.advanceTimersByTimeAsync(5_000)
     expect(reads).toBe(3)
+    stopWatching()
+    cache.clear()
+  })
+})
+
+describe('what was read', () => {
+  const queryKey = ['get_edge', { path: { id: 'one' } }]
+  const add = (texts: readonly string[]) => [...texts, 'changed']
+  const isBehind = () => cache.getQueryState(queryKey)?.isInvalidated
+
+  it('still has to be read again after it was rewritten', async () => {
+    vi.useFakeTimers()
+    cache.setQueryData(queryKey, ['read'])
+    await cache.invalidateQueries({ queryKey })
+    rewrite(queryKey, add)
+    expect(cache.getQueryData(queryKey)).toEqual(['read', 'changed'])
+    expect(isBehind()).toBe(true)
+    await vi.advanceTimersByTimeAsync(2_000) // the rest after a reading is over
+    cache.clear()
+  })
+
+  it('is not read because it was rewritten', () => {
+    cache.setQueryData(queryKey, ['read'])
+    rewrite(queryKey, add)
+    expect(isBehind()).toBe(false)
+    rewrite(['get_edge', { path: { id: 'other' } }], add)
+    expect(cache.getQueryCache().getAll()).toHaveLength(1)
+    cache.clear()
+  })
+
+  it('is read once more when it was rewritten while it was read, which goes on', async () => {
+    vi.useFakeTimers()
+    let reads = 0
+    let ended = 0
+    const queryFn = async () => {
+      reads += 1
+      await new Promise((resolve) => setTimeout(resolve, 1_500))
+      ended += 1
+      return [`reading ${reads}`]
+    }
+    const stopWatching = new QueryObserver(cache, { queryKey, queryFn }).subscribe(() => {})
+    await vi.advanceTimersByTimeAsync(100)
+    for (let changes = 0; changes < 3; changes++) rewrite(queryKey, add)
+    await vi.advanceTimersByTimeAsync(1_400)
+    expect([reads, ended]).toEqual([1, 1])
+    expect(cache.getQueryData(queryKey)).toEqual(['reading 1'])
+    await vi.advanceTimersByTimeAsync(2_500)
+    expect([reads, ended]).toEqual([2, 2])
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(reads).toBe(2)
     stopWatching()
     cache.clear()
   })
