@@ -371,7 +371,7 @@ const special: readonly Tier[] = [
     name: 'bench',
     workersMaximum: 2,
     testTimeoutMilliseconds: 300_000,
-    deadlineMinutes: 8,
+    deadlineMinutes: 20,
     isOptIn: true,
   }),
   named({

@@ -93,8 +93,10 @@ async function runTier(planned: Planned, suite: Suite, background?: Background):
   const { files = [], tally } = filesToRun(planned, suite)
   if (tally.skipped > 0 && files.length === 0) return tally
   const note = tier.isOptIn ? await suite.unchanged?.watch(tier) : undefined
+  const startedAt = systemClock.monotonicMilliseconds()
   const { report, isExitClean } = await runFiles(tier, files, tier.workersMaximum, background)
-  if (report !== undefined) await note?.(report)
+  const spentMilliseconds = systemClock.monotonicMilliseconds() - startedAt
+  if (report !== undefined) await note?.(report, spentMilliseconds * tier.workersMaximum)
   const causes = causesOf(report, await openCauses())
   if (report === undefined || causes.length === 0) return add(tally, tallyOf(report, isExitClean))
   const again = causes.map(({ file }) => file)

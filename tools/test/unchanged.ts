@@ -89,8 +89,16 @@ const hashOf = (text: string): string => createHash('sha256').update(text).diges
 const isGreen = ({ status, assertionResults }: Report['testResults'][number]): boolean =>
   status === 'passed' && assertionResults.length > 0 && assertionResults.every((test) => test.status === 'passed')
 
-const secondsOf = ({ startTime, endTime }: Report['testResults'][number]): number =>
-  Math.max(1, Math.round((endTime - startTime) / 1000))
+/** How long each file took. The report leaves out what comes before the first test: it is shared out among the files,
+ *  by what the workers spent together. */
+function secondsOf(
+  { testResults }: Report,
+  workersMilliseconds: number,
+): (result: Report['testResults'][number]) => number {
+  const tests = testResults.reduce((sum, { startTime, endTime }) => sum + endTime - startTime, 0)
+  const rest = Math.max(0, workersMilliseconds - tests) / Math.max(1, testResults.length)
+  return ({ startTime, endTime }) => Math.max(1, Math.round((endTime - startTime + rest) / 1000))
+}
 
 function readRecord(): Record {
   const path = join(ROOT, RECORD_FILE)
@@ -119,18 +127,19 @@ export class Unchanged {
     return choose(files, readRecord(), this.#commit)
   }
 
-  /** Observes a run of the tier. The returned function takes its report, and records the results; not for files whose
-   *  inputs have changed meanwhile. */
-  async watch(tier: Tier): Promise<(report: Report) => Promise<void>> {
+  /** Observes a run of the tier. The returned function takes its report and the time that its workers had together, and
+   *  records the results; not for files whose inputs have changed meanwhile. */
+  async watch(tier: Tier): Promise<(report: Report, workersMilliseconds: number) => Promise<void>> {
     const before = await this.#digests(tier)
-    return async (report) => {
+    return async (report, workersMilliseconds) => {
+      const times = secondsOf(report, workersMilliseconds)
       const after = await this.#digests(tier)
       const shown = report.testResults.flatMap((result): readonly Shown[] => {
         const file = relative(ROOT, result.name)
         const digest = before.get(file)
         return digest === undefined || digest !== after.get(file)
           ? []
-          : [{ file, digest, isGreen: isGreen(result), seconds: secondsOf(result) }]
+          : [{ file, digest, isGreen: isGreen(result), seconds: times(result) }]
       })
       const { files } = openTree(ROOT)
       // Read and written at once: background tiers end at any time.
