@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { defined } from '../../domain/defined.ts'
 import type { BodySchema, FieldSchema } from '../api/body-schema.ts'
 import { portal } from '../api/portal.ts'
+import { number } from '../texts/format.ts'
 import type { Texts } from '../texts/index.ts'
 import { loadNotes } from '../texts/notes.ts'
 import type { FormField, Values } from './noun.ts'
@@ -55,12 +56,13 @@ export function faultOf(
   value: unknown,
   needed: boolean,
   texts: Texts['problem']['field'],
+  limitText: (limit: number) => string = number,
 ): string | undefined {
   if (isEmpty(value)) return needed ? texts.missing : undefined
   if (typeof value === 'number') {
     if (!Number.isInteger(value)) return texts.whole
-    if (schema.minimum !== undefined && value < schema.minimum) return texts.low(schema.minimum)
-    if (schema.maximum !== undefined && value > schema.maximum) return texts.high(schema.maximum)
+    if (schema.minimum !== undefined && value < schema.minimum) return texts.low(limitText(schema.minimum))
+    if (schema.maximum !== undefined && value > schema.maximum) return texts.high(limitText(schema.maximum))
   }
   if (typeof value !== 'string') return undefined
   if (schema.type === 'integer') return texts.whole
@@ -142,7 +144,7 @@ export function faultsOf(
       .filter(({ isShown }) => isShown?.(values) !== false)
       .flatMap((field) => {
         const { name } = field
-        const fault = faultOf(schemaOf(body, name), values[name], isNeeded(body, field), texts)
+        const fault = faultOf(schemaOf(body, name), values[name], isNeeded(body, field), texts, field.limitText)
         return fault === undefined ? [] : [[name, fault] as const]
       }),
   )

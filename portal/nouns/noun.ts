@@ -42,6 +42,8 @@ export interface FormField<Name extends string = string> {
   readonly as?: 'cards' | 'select' | 'many' | 'long' | 'code' | 'secret'
   /** Instead of what its schema suggests. */
   readonly view?: ComponentType<FieldViewProps>
+  /** How its least and its most are written; by default as numbers. */
+  readonly limitText?: (limit: number) => string
   /** A hook: what can be chosen, given what else is filled in and what is searched for. */
   readonly useOptions?: (values: Values, search: string) => readonly Option[] | Offered
   /** Instead of the field's own label. */

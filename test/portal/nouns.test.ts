@@ -132,11 +132,19 @@ describe('the form of a part of a load balancer', () => {
     const faults = (port: unknown) =>
       faultsOf([{ name: 'port', isNeeded: true }], schema, { port }, t().problem.field)['port']
     expect([faults(0), faults(70_000), faults('http'), faults(443)]).toEqual([
-      t().problem.field.low(1),
-      t().problem.field.high(65_535),
+      t().problem.field.low('1'),
+      t().problem.field.high('65,535'),
       t().problem.field.whole,
       undefined,
     ])
+  })
+
+  it('says the limits of an amount as it is typed', async () => {
+    const { EUROS } = await import('../../portal/operator/nouns/euros.tsx')
+    const schema = { properties: { amount: { minimum: 1, maximum: 10_000_000 } }, flags: {} }
+    const faults = (amount: number) =>
+      faultsOf([{ name: 'amount', ...EUROS }], schema, { amount }, t().problem.field)['amount']
+    expect([faults(0), faults(10_000_001)]).toEqual(['At least 0.01', 'At most 100000.00'])
   })
 
   it('shows a refusal at its field, by whatever index it is named', () => {

@@ -2,7 +2,7 @@
 import { Ticket } from 'lucide-react'
 import { type FormField, noun } from '../../nouns/noun.ts'
 import { o } from '../texts/index.ts'
-import { Euros } from './euros.tsx'
+import { EUROS } from './euros.tsx'
 
 const never = (): string => o().account.never
 
@@ -36,7 +36,7 @@ export const coupon = noun({
     'valid_until',
     'created_at',
   ],
-  form: [{ name: 'code' }, { name: 'amount_cents', view: Euros }, ...terms],
+  form: [{ name: 'code' }, { name: 'amount_cents', ...EUROS }, ...terms],
   initial: { is_active: true },
   actions: [
     {

@@ -40,6 +40,7 @@ it('writes parts, and a file that failed does not appear after its removal', asy
   const failing = Readable.from([Buffer.from('three')]).map(() => Promise.reject(new Error('no part')))
   await expect(writeParts(file, failing)).rejects.toThrow('no part')
   await rm(file)
+  expect(await readdir(folder)).toEqual([])
   await expect(writeParts(file, Readable.from([Buffer.from('four')]))).resolves.toBeUndefined()
   expect(await readFile(file, 'utf8')).toBe('four')
 })

@@ -3,7 +3,7 @@ import { Building2 } from 'lucide-react'
 import { lazy } from 'react'
 import { noun } from '../../../nouns/noun.ts'
 import { o } from '../../texts/index.ts'
-import { Euros } from '../euros.tsx'
+import { EUROS } from '../euros.tsx'
 
 export const account = noun({
   name: 'account',
@@ -32,7 +32,7 @@ export const account = noun({
       isFirst: true,
       confirm: {},
       form: [
-        { name: 'amount_cents', view: Euros },
+        { name: 'amount_cents', ...EUROS },
         { name: 'label' },
         { name: 'expires_at', note: () => o().account.never },
       ],
