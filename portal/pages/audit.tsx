@@ -1,10 +1,11 @@
 /** `/audit`: who did what, with the state of the chain that proves it. */
+import type { InfiniteData } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import type { AuditEntry } from '../../client/schema.ts'
-import { itemsOf, useList, useRead } from '../api/cache.ts'
+import { cache, itemsOf, keyOf, type ListPart, useList, useRead } from '../api/cache.ts'
 import { exportAll } from '../api/export.ts'
 import { Refusal } from '../api/refusal.ts'
-import type { Noun } from '../nouns/noun.ts'
+import type { Noun, Thing } from '../nouns/noun.ts'
 import { useThings } from '../nouns/reads.ts'
 import { nounNamed } from '../nouns/registry.ts'
 import { Resource, Time } from '../nouns/value.tsx'
@@ -61,7 +62,7 @@ const textOfEntry = (entry: AuditEntry, names: Names): string =>
     actorOf(entry),
     entry.resource_type,
     entry.resource_id,
-    names.get(entry.resource_id) ?? '',
+    listedName(entry) ?? names.get(entry.resource_id) ?? '',
     entry.outcome,
     entry.source_ip,
   ]
@@ -71,10 +72,20 @@ const textOfEntry = (entry: AuditEntry, names: Names): string =>
 /** Of resources, by id. */
 type Names = ReadonlyMap<string, string>
 
-/** Operations name what they changed, also when it is deleted. They are read already. */
+/** Operations name what they changed, also when it is deleted. They are read already, newest first: of several names,
+ *  the newest counts. */
 function useNames(): Names {
-  const operations = itemsOf(useList('list_operations').data)
+  const operations = itemsOf(useList('list_operations').data).toReversed()
   return new Map(operations.flatMap(({ resource: { id, name } }) => (name === null ? [] : [[id, name] as const])))
+}
+
+/** As its row shows it, which has read the list. */
+function listedName({ resource_type: type, resource_id: id }: AuditEntry): string | undefined {
+  const noun = nounNamed(type)
+  if (noun === undefined) return undefined
+  const list = cache.getQueryData<InfiniteData<ListPart<Thing>>>(keyOf(noun.list, noun.query))
+  const item = itemsOf(list).find((each) => each.id === id)
+  return item === undefined ? undefined : noun.titleOf(item)
 }
 
 interface EntriesProps {
@@ -126,13 +137,14 @@ interface SubjectProps {
 
 function Subject(props: SubjectProps): ReactNode {
   const noun = nounNamed(props.type)
-  return noun === undefined || props.name !== null ? <Resource {...props} /> : <Listed {...props} noun={noun} />
+  return noun === undefined ? <Resource {...props} /> : <Listed {...props} noun={noun} />
 }
 
-/** By the name in the list of its kind: not everything has operations. */
+/** By the name in the list of its kind: not everything has operations, and not every new name is the work of one. What
+ *  is not in the list has the name of its operations. */
 function Listed({ noun, ...subject }: SubjectProps & { readonly noun: Noun }): ReactNode {
   const item = useThings(noun).items.find(({ id }) => id === subject.id)
-  return <Resource {...subject} name={item === undefined ? null : noun.titleOf(item)} />
+  return <Resource {...subject} name={item === undefined ? subject.name : noun.titleOf(item)} />
 }
 
 export function Chain(): ReactNode {

@@ -312,18 +312,39 @@ describe('the audit log', () => {
     })
     const keep = (operation: OperationId, items: readonly object[]) =>
       cache.setQueryData(keyOf(operation, {}), { pages: [{ items, next_cursor: null }], pageParams: [''] })
-    const ids = ['server-1234', 'ssh-key-1234', 'network-1234', 'session-1234'] as const
+    const ids = ['server-1234', 'storage-1234', 'ssh-key-1234', 'network-1234', 'session-1234'] as const
     keep(
       'list_audit_entries',
       ids.map((id) => entryOf(id.slice(0, -5).replace('-', '_'), id)),
     )
-    keep('list_operations', [{ resource: { type: 'server', id: 'server-1234', name: 'web' } }])
+    const operationOn = (type: string, name: string) => ({ resource: { type, id: `${type}-1234`, name } })
+    keep('list_operations', [
+      operationOn('server', 'web'),
+      operationOn('server', 'old'),
+      operationOn('storage', 'disk'),
+    ])
     keep('list_ssh_keys', [{ id: 'ssh-key-1234', name: 'laptop' }])
+    keep('list_storages', [{ id: 'storage-1234', title: 'renamed' }])
     const { AuditPage } = await import('../../portal/pages/audit.tsx')
     const html = htmlOf(createElement(AuditPage))
-    for (const text of ['>server web</a>', '>ssh key laptop</a>', '>network network-</a>', '>session session-</span>'])
-      expect(html).toContain(text)
+    for (const text of ['server web</a>', 'storage renamed</a>', 'ssh key laptop</a>', 'network network-</a>'])
+      expect(html).toContain(`>${text}`)
+    expect(html).toContain('>session session-</span>')
     for (const id of ids) expect(html).toContain(`title="${id}"`)
+  })
+})
+
+describe('the activity of the account', () => {
+  it('leaves the first page of the list to the pages after it', async () => {
+    openPortal(customerPortal)
+    const { ActivityPage } = await import('../../portal/pages/activity.tsx')
+    const pageOf = (id: string) => ({ items: [{ id }], next_cursor: id })
+    const key = keyOf('list_operations')
+    cache.setQueryData(key, { pages: [pageOf('new'), pageOf('old')], pageParams: ['', 'new'] })
+    const page = await runHook(ActivityPage)
+    expect(cache.getQueryData(key)).toMatchObject({ pages: [{}, {}] })
+    await page.end()
+    await vi.waitFor(() => expect(cache.getQueryData(key)).toEqual({ pages: [pageOf('new')], pageParams: [''] }))
   })
 })
 
