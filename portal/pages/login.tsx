@@ -6,7 +6,6 @@ import { takeFromFragment } from '../api/browser.ts'
 import { forget } from '../api/cache.ts'
 import { sessionLost } from '../api/client.ts'
 import { safeReturn } from '../api/return-to.ts'
-import { adopt } from '../shell/preferences.ts'
 import { t } from '../texts/index.ts'
 import { ButtonLink } from '../ui/button.tsx'
 import { Note } from '../ui/state.tsx'
@@ -16,10 +15,9 @@ import { LazySecondFactor, SignIn } from './sign-in.tsx'
 const parameter = (name: string): string | undefined => new URLSearchParams(location.search).get(name) ?? undefined
 
 /** The cache holds nothing of whoever was signed in before. */
-async function enter(returnTo: string | undefined): Promise<void> {
+function enter(returnTo: string | undefined): void {
   forget()
   sessionLost.set(false)
-  await adopt()
   location.replace(safeReturn(returnTo, location.origin))
 }
 
@@ -37,11 +35,7 @@ export function LoginPage(): ReactNode {
       }
     >
       {error === undefined ? null : <Note look="busy">{t().sign.errors[error] ?? t().sign.unknownError}</Note>}
-      <SignIn
-        onDone={(next) => void enter(next ?? returnTo)}
-        email={parameter('email') ?? ''}
-        {...defined({ returnTo })}
-      />
+      <SignIn onDone={(next) => enter(next ?? returnTo)} email={parameter('email') ?? ''} {...defined({ returnTo })} />
     </Outside>
   )
 }
@@ -69,7 +63,7 @@ export function LoginFactorPage(): ReactNode {
         <LazySecondFactor
           challenge={found.challenge}
           step={found.step === 'enroll' ? 'enroll' : 'verify'}
-          onDone={(session) => void enter(session.return_to)}
+          onDone={(session) => enter(session.return_to)}
           onExpired={() => location.replace('/login')}
         />
       )}

@@ -4,6 +4,7 @@ import { sessionLost } from '../api/client.ts'
 import { signedIn } from '../api/session.ts'
 import { CustomerFrame } from './customer-frame.tsx'
 import { follow } from './follow.ts'
+import { adopt } from './preferences.ts'
 import { home, nounPages, outside, root } from './root.tsx'
 
 const frame = createRoute({
@@ -13,8 +14,10 @@ const frame = createRoute({
   beforeLoad: async ({ location: { href } }) => {
     // an open page gets the sheet instead: what was typed stays
     if (sessionLost.get()) return
-    if ((await signedIn()) !== undefined) return follow()
-    throw redirect({ href: `/login?${new URLSearchParams({ return_to: href })}` })
+    const me = await signedIn()
+    if (me === undefined) throw redirect({ href: `/login?${new URLSearchParams({ return_to: href })}` })
+    await adopt(me)
+    follow()
   },
 })
 

@@ -14,7 +14,9 @@ const Preferences = z
     preferences: Values.describe(
       'The object that was stored last. Before, it has the `locale` of the browser that signed up, or nothing.',
     ),
-    updated_at: DateTime.nullable().describe('Time of the last change; null before the first.'),
+    updated_at: DateTime.nullable().describe(
+      'Time when they were stored last, which may be at sign-up, with the `locale`; null when they never were.',
+    ),
   })
   .meta({ id: 'Preferences' })
 
