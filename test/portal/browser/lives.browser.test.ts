@@ -2,6 +2,7 @@
  *  found in its list, changed and deleted. */
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, inject, it } from 'vitest'
+import operations from '../../../portal/generated/operations.json' with { type: 'json' }
 import { answerAs } from './kit/answered.ts'
 import { open, usePortal } from './kit/browser.ts'
 import { type Hands, mouseOf } from './kit/hands.ts'
@@ -72,13 +73,21 @@ async function live(hands: Hands, life: Life, { by, person }: { by: string; pers
   await sees(`This ${one} is deleted`)
 }
 
+/** The answer to whoever asks for the deleted one, or for a part of it. */
+function absentAt(noun: string): RegExp {
+  const paths: Readonly<Record<string, { readonly path: string }>> = operations
+  const path = paths[`get_${noun}`]?.path
+  if (path === undefined) throw new Error(`no operation reads one ${noun}`)
+  return new RegExp(`status of 404 .*${path.replace('{id}', '[^/]+')}(/|\\?|$)`)
+}
+
 beforeAll(async () => {
   const data = inject('portalData')
   if (data === undefined) throw new Error('the tier has no product')
   await addAddresses(await newStaff({ endpoints: portal.endpoints, data }, 'operations'))
 })
 
-describe.each(Object.entries(LIVES))('%s', (_noun, life) => {
+describe.each(Object.entries(LIVES))('%s', (noun, life) => {
   let person: Person
   beforeAll(async () => {
     person = await portal.signUp()
@@ -86,7 +95,7 @@ describe.each(Object.entries(LIVES))('%s', (_noun, life) => {
   })
 
   it.each(HANDS)('has its life by the %s', async (by, handsOf) => {
-    const page = await portal.page({ as: person, allows: [/status of 404 /, ...(life.allows ?? [])] })
+    const page = await portal.page({ as: person, allows: [absentAt(noun), ...(life.allows ?? [])] })
     if (life.answered !== undefined) await answerAs(page, portal.url, life.answered)
     await live(handsOf(page), life, { by, person })
   })
