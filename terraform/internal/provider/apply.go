@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -51,16 +52,66 @@ func (s *Server) ApplyResourceChange(
 		state, err = s.update(ctx, plan)
 	}
 	response := &tfprotov6.ApplyResourceChangeResponse{Private: request.PlannedPrivate}
+	var later *afterwards
+	isDone := err == nil || errors.As(err, &later)
 	if err != nil {
 		response.Diagnostics = diagnosticsOf(resource.noun, doing, err)
-	} else {
+	}
+	if isDone {
 		response.Private = private{}.text()
+	}
+	if later != nil {
+		asWarnings(response.Diagnostics, later)
 	}
 	if response.NewState, err = dynamicOf(state, resource.kind); err != nil {
 		return nil, err
 	}
 	response.NewIdentity, err = identityOf(state)
 	return response, err
+}
+
+// afterwards is what failed when the object was there already, and well. As an error it would taint the object.
+type afterwards struct {
+	error
+	noun *definition.Noun
+}
+
+func (a *afterwards) Unwrap() error { return a.error }
+
+func asWarnings(diagnostics []*tfprotov6.Diagnostic, later *afterwards) {
+	for _, diagnostic := range diagnostics {
+		diagnostic.Severity = tfprotov6.DiagnosticSeverityWarning
+		diagnostic.Detail += fmt.Sprintf(
+			"\nThe %s is there, and the state has what is known of it. The next plan shows what is missing.", later.noun.Noun)
+	}
+}
+
+// planOver is what was planned, with what is shown where the plan did not know.
+func planOver(planned, shown any) any {
+	if planned == value.Unknown {
+		return shown
+	}
+	switch planned := planned.(type) {
+	case map[string]any:
+		members := value.ObjectOf(shown)
+		object := make(map[string]any, len(planned))
+		for name, each := range planned {
+			object[name] = planOver(each, members[name])
+		}
+		return object
+	case []any:
+		members := value.ListOf(shown)
+		list := make([]any, len(planned))
+		for index, each := range planned {
+			var member any
+			if index < len(members) {
+				member = members[index]
+			}
+			list[index] = planOver(each, member)
+		}
+		return list
+	}
+	return planned
 }
 
 // limited is the context in which operations are waited for: as long as people say, else to their deadline.
@@ -109,13 +160,27 @@ func (s *Server) create(ctx context.Context, plan *change, key string) (map[stri
 		}
 	}
 	if err := s.after(waiting, plan, id, state); err != nil {
-		return state, err
+		if plan.isLaterUnread() {
+			// no plan would find out
+			return state, err
+		}
+		return value.ObjectOf(planOver(plan.planned, state)), &afterwards{err, plan.noun}
 	}
 	read, err := s.read(ctx, plan.noun, id, planned, false)
 	if err != nil {
-		return state, err
+		return value.ObjectOf(planOver(plan.planned, state)), &afterwards{err, plan.noun}
 	}
 	return read, nil
+}
+
+// isLaterUnread is true when something is set after the creation that no answer shows.
+func (c *change) isLaterUnread() bool {
+	for name, attribute := range c.noun.Attributes {
+		if attribute.Later && (attribute.IsUnread() || attribute.IsSecret) && c.planned[name] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // after sets what the creation does not take.
@@ -167,7 +232,7 @@ func (s *Server) update(ctx context.Context, plan *change) (map[string]any, erro
 	case failed != nil:
 		return read, failed
 	case err != nil:
-		return now.now, err
+		return value.ObjectOf(planOver(plan.planned, now.now)), &afterwards{err, plan.noun}
 	}
 	return read, nil
 }
@@ -193,7 +258,7 @@ func (s *Server) remove(ctx context.Context, plan *change) (map[string]any, erro
 			request.Query.Set(name, queryText(said))
 		}
 	}
-	if _, err := s.call(waiting, request); err != nil && !service.IsGone(err) {
+	if err := s.callRemoval(waiting, request); err != nil {
 		return plan.prior, err
 	}
 	return nil, nil

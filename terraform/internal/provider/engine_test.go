@@ -3,13 +3,17 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
 	"svccloud.dev/terraform-provider-svccloud/internal/definition"
 	"svccloud.dev/terraform-provider-svccloud/internal/service"
+	"svccloud.dev/terraform-provider-svccloud/internal/value"
 )
 
 // disks are kept like storages, and made from images like servers.
@@ -150,6 +154,95 @@ func TestADeletionTakesWhatItsParametersAre(t *testing.T) {
 		if kinds[name] != kind {
 			t.Errorf("%s is %s", name, kinds[name])
 		}
+	}
+}
+
+func TestOnlyItsOwnAnswerSaysThatAnObjectIsGone(t *testing.T) {
+	gone := `{"title":"Not found","status":404,"detail":"No such disk."}`
+	noun := diskNoun(t)
+	read := func(answers ...answer) *tfprotov6.ReadResourceResponse {
+		server := serving(t, answers...)
+		current, err := dynamicOf(state(nil), server.resources["svccloud_disk"].kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := server.ReadResource(context.Background(),
+			&tfprotov6.ReadResourceRequest{TypeName: "svccloud_disk", CurrentState: current})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response
+	}
+	isKept := func(response *tfprotov6.ReadResourceResponse) bool {
+		kept, err := objectOf(response.NewState, New([]*definition.Noun{noun}, "test").resources["svccloud_disk"].kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kept["id"] == "d1"
+	}
+	if response := read(answer{"GET /v1/disks/d1", "", 404, gone}); isKept(response) || len(response.Diagnostics) > 0 {
+		t.Error("what is gone stays in the state")
+	}
+	for _, other := range []answer{
+		{"GET /v1/disks/d1", "", 404, "<html>"},
+		{"GET /v1/disks/d1", "", 404, `{"title":"Not found","status":404,"detail":"There is nothing at this path."}`},
+		{"GET /v1/disks/d1", "", 200, disk(map[string]any{"id": "d2"})},
+		{"GET /v1/disks/d1", "", 200, `{}`},
+	} {
+		if response := read(other); !isKept(response) || len(response.Diagnostics) != 1 {
+			t.Errorf("%s: the state is lost", other.text)
+		}
+	}
+	server := serving(t, answer{"DELETE /v1/disks/d1", "", 200, `{"operation":{"id":"o1","status":"running"}}`},
+		answer{"GET /v1/operations/o1?wait=20", "", 404, `{"title":"Not found","detail":"No such operation."}`})
+	if after, err := server.remove(context.Background(), &change{noun: noun, prior: state(nil)}); after == nil || err == nil {
+		t.Error("an operation that is lost deletes the object")
+	}
+	server = serving(t, answer{"DELETE /v1/disks/d1", "", 404, gone})
+	if after, err := server.remove(context.Background(), &change{noun: noun, prior: state(nil)}); after != nil || err != nil {
+		t.Errorf("%v, %v", after, err)
+	}
+}
+
+func TestWhatFailsAfterACreationIsAWarning(t *testing.T) {
+	refused := `{"title":"Forbidden","status":403,"detail":"Not now."}`
+	made := answer{"POST /v1/disks", "", 201, disk(nil)}
+	for name, answers := range map[string][]answer{
+		"a read":       {made, {"POST /v1/disks/d1/attach", "", 200, `{}`}, {"GET /v1/disks/d1", "", 403, refused}},
+		"a later step": {made, {"POST /v1/disks/d1/attach", "", 403, refused}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := serving(t, answers...)
+			kind := server.resources["svccloud_disk"].kind
+			written := map[string]any{"title": "data", "server_id": "s1"}
+			planned := map[string]any{"title": "data", "server_id": "s1", "id": value.Unknown, "size": value.Unknown}
+			config, _ := dynamicOf(written, kind)
+			plan, _ := dynamicOf(planned, kind)
+			none, _ := dynamicOf(nil, kind)
+			response, err := server.ApplyResourceChange(context.Background(), &tfprotov6.ApplyResourceChangeRequest{
+				TypeName: "svccloud_disk", PriorState: none, PlannedState: plan, Config: config,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(response.Diagnostics) != 1 || response.Diagnostics[0].Severity != tfprotov6.DiagnosticSeverityWarning {
+				t.Errorf("%+v", response.Diagnostics)
+			}
+			after, err := objectOf(response.NewState, kind)
+			if err != nil || after["id"] != "d1" || after["size"] != 2.0 || after["server_id"] != "s1" {
+				t.Errorf("%v, %v", after, err)
+			}
+		})
+	}
+}
+
+func TestAFailedOperationIsAnError(t *testing.T) {
+	server := serving(t, answer{"POST /v1/disks", "", 202,
+		`{"disk":{"id":"d1"},"operation":{"id":"o1","status":"failed","error":"no host"}}`})
+	plan := &change{noun: diskNoun(t), planned: map[string]any{"title": "data"}, config: map[string]any{"title": "data"}}
+	var later *afterwards
+	if after, err := server.create(context.Background(), plan, "k"); err == nil || errors.As(err, &later) || after["id"] != "d1" {
+		t.Errorf("%v, %v", after, err)
 	}
 }
 

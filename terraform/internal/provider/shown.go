@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,16 +12,15 @@ import (
 	"svccloud.dev/terraform-provider-svccloud/internal/value"
 )
 
-// read answers an object as its attributes; a *service.Problem with 404 when there is none. Where what is shown means
+// read answers an object as its attributes; a *service.Gone when there is none. Where what is shown means
 // the same as what was there before, the words of before stay. Without before, the object is new to Terraform.
 func (s *Server) read(
 	ctx context.Context, noun *definition.Noun, id string, before map[string]any, isNew bool,
 ) (map[string]any, error) {
-	answer, err := s.client.Send(ctx, service.Request{Method: noun.Routes.Read.Method, Path: fill(noun.Routes.Read.Path, id)})
+	shown, err := s.readOwn(ctx, noun, id)
 	if err != nil {
 		return nil, err
 	}
-	shown := value.ObjectOf(answer[noun.Key])
 	for name := range noun.Attributes {
 		call := noun.ReadApart(name)
 		if call == nil {
@@ -31,6 +31,20 @@ func (s *Server) read(
 		}
 	}
 	return s.attributesShown(noun, shown, before, isNew), nil
+}
+
+// readOwn answers what the object's request shows.
+func (s *Server) readOwn(ctx context.Context, noun *definition.Noun, id string) (map[string]any, error) {
+	path := fill(noun.Routes.Read.Path, id)
+	answer, err := s.client.SendOwn(ctx, service.Request{Method: noun.Routes.Read.Method, Path: path})
+	if err != nil {
+		return nil, err
+	}
+	shown := value.ObjectOf(answer[noun.Key])
+	if shown["id"] != id {
+		return nil, fmt.Errorf("the answer of %s has no %s with this id", path, noun.Noun)
+	}
+	return shown, nil
 }
 
 // readApart answers an attribute that the view lacks.

@@ -33,6 +33,21 @@ func (s *Server) call(ctx context.Context, request service.Request) (map[string]
 	return answer, nil
 }
 
+// callRemoval removes what the request is about, and is content when it has left already.
+func (s *Server) callRemoval(ctx context.Context, request service.Request) error {
+	answer, err := s.client.SendOwn(context.WithoutCancel(ctx), request)
+	if service.IsGone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if operation := service.OperationOf(answer); operation != nil {
+		return s.client.Wait(ctx, *operation)
+	}
+	return nil
+}
+
 // requestOf is a request to a route about the object.
 func requestOf(call *definition.Call, body any, ids ...string) service.Request {
 	request := service.Request{Method: call.Method, Path: fill(call.Path, ids...), Body: body}
@@ -307,11 +322,7 @@ func withKey(list []any, wanted any, key string) any {
 func (w *work) removeMember(ctx context.Context, step *definition.Change, wanted any) error {
 	if step.List == nil {
 		id, _ := wanted.(string)
-		_, err := w.server.call(ctx, requestOf(step.Remove, nil, w.id, id))
-		if service.IsGone(err) {
-			return nil
-		}
-		return err
+		return w.server.callRemoval(ctx, requestOf(step.Remove, nil, w.id, id))
 	}
 	items, err := w.server.client.Items(ctx, fill(step.List.Path, w.id), nil)
 	if err != nil {
@@ -325,11 +336,7 @@ func (w *work) removeMember(ctx context.Context, step *definition.Change, wanted
 		if id == "" {
 			id, _ = wanted.(string)
 		}
-		_, err := w.server.call(ctx, requestOf(step.Remove, nil, w.id, id))
-		if service.IsGone(err) {
-			return nil
-		}
-		return err
+		return w.server.callRemoval(ctx, requestOf(step.Remove, nil, w.id, id))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -20,9 +21,11 @@ const (
 	triesBeforeAnswer = 2
 	triesAfterAnswer  = 8
 	refusalsMost      = 10
-	pauseLeast        = time.Second
 	pauseMost         = time.Minute
 )
+
+// pauseLeast is the time between two requests; tests shorten it.
+var pauseLeast = time.Second
 
 // Client speaks to one service with one token.
 type Client struct {
@@ -39,7 +42,10 @@ func NewClient(endpoint, token, agent string) *Client {
 		endpoint: strings.TrimRight(endpoint, "/"),
 		token:    token,
 		agent:    agent,
-		http:     &http.Client{Timeout: requestTime},
+		// a redirect would turn a change into a GET, and take the token elsewhere
+		http: &http.Client{Timeout: requestTime, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}},
 	}
 }
 
@@ -52,6 +58,25 @@ type Request struct {
 	Body any
 	// Of a POST that is carried out once.
 	Key string
+}
+
+// mayRepeat is true for a request that does the same when it is sent twice.
+func (r *Request) mayRepeat() bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return r.Key != ""
+}
+
+// SendOwn is Send for a request to an object itself, whose 404 says that it is gone: a *Gone then.
+func (c *Client) SendOwn(ctx context.Context, request Request) (map[string]any, error) {
+	answer, err := c.Send(ctx, request)
+	var problem *Problem
+	if errors.As(err, &problem) && problem.saysGone() {
+		return nil, &Gone{problem}
+	}
+	return answer, err
 }
 
 // Send answers the body of a success; nil when there is none. A refusal is a *Problem. It sends again what was lost on
@@ -74,7 +99,7 @@ func (c *Client) Send(ctx context.Context, request Request) (map[string]any, err
 			if lost >= c.tries() || ctx.Err() != nil {
 				return nil, err
 			}
-			if err := pause(ctx, time.Duration(lost)*time.Second); err != nil {
+			if err := pause(ctx, time.Duration(lost)*pauseLeast); err != nil {
 				return nil, err
 			}
 		case problem == nil:
@@ -90,7 +115,12 @@ func (c *Client) Send(ctx context.Context, request Request) (map[string]any, err
 		case problem.isUnanswered() && refused < refusalsMost:
 			// the same request, sent before, is still being carried out
 			refused++
-			if err := pause(ctx, time.Duration(refused)*time.Second); err != nil {
+			if err := pause(ctx, time.Duration(refused)*pauseLeast); err != nil {
+				return nil, err
+			}
+		case problem.isLost() && request.mayRepeat() && lost+1 < c.tries():
+			lost++
+			if err := pause(ctx, time.Duration(lost)*pauseLeast); err != nil {
 				return nil, err
 			}
 		case problem.isTemporary() && refused < refusalsMost:
@@ -138,7 +168,7 @@ func (c *Client) once(ctx context.Context, request Request, body []byte) (map[st
 		return nil, nil, err
 	}
 	c.hasAnswered.Store(true)
-	if response.StatusCode >= http.StatusBadRequest {
+	if response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusMultipleChoices {
 		return nil, problemOf(response, text), nil
 	}
 	if len(text) == 0 {
@@ -172,7 +202,10 @@ func (c *Client) Items(ctx context.Context, path string, query url.Values) ([]ma
 		if err != nil {
 			return nil, err
 		}
-		list, _ := page["items"].([]any)
+		list, isList := page["items"].([]any)
+		if !isList {
+			return nil, fmt.Errorf("the answer of %s is no list", path)
+		}
 		for _, each := range list {
 			if item, isObject := each.(map[string]any); isObject {
 				items = append(items, item)

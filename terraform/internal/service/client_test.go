@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // answering is a service that gives these answers one after the other, and the paths that it was asked for.
@@ -66,6 +67,83 @@ func TestSend(t *testing.T) {
 	}
 }
 
+func init() { pauseLeast = time.Millisecond }
+
+func TestWhatFailedOnTheWayIsSentAgain(t *testing.T) {
+	for _, each := range []struct {
+		method, key, text string
+		status            int
+		headers           []string
+		isRepeated        bool
+	}{
+		{"GET", "", "<html>", 502, nil, true},
+		{"PUT", "", "<html>", 504, nil, true},
+		{"DELETE", "", `{"title":"Internal Server Error"}`, 500, nil, true},
+		{"POST", "k", "<html>", 503, nil, true},
+		{"POST", "", "<html>", 502, nil, false},
+		{"PATCH", "", "<html>", 502, nil, false},
+		{"GET", "", `{"title":"None","reason":"not_configured"}`, 503, nil, false},
+		{"DELETE", "", "", 302, []string{"Location", "https://other.example.com/v1/things"}, false},
+	} {
+		t.Run(each.method+each.text, func(t *testing.T) {
+			answers := []func(http.ResponseWriter){says(each.status, each.text, each.headers...)}
+			if each.isRepeated {
+				answers = append(answers, says(200, `{}`))
+			}
+			client, asked := answering(t, answers...)
+			_, err := client.Send(context.Background(), Request{Method: each.method, Path: "/v1/things", Key: each.key})
+			if (err == nil) != each.isRepeated || len(*asked) != len(answers) {
+				t.Errorf("%v, asked %v", err, *asked)
+			}
+			if each.status == 302 && !strings.Contains(err.Error(), "https://other.example.com/v1/things") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestWhatIsSentAgainHasAnEnd(t *testing.T) {
+	answers := make([]func(http.ResponseWriter), triesAfterAnswer)
+	for index := range answers {
+		answers[index] = says(502, "<html>")
+	}
+	client, asked := answering(t, answers...)
+	_, err := client.Send(context.Background(), Request{Method: http.MethodGet, Path: "/v1/things"})
+	if err == nil || len(*asked) != triesAfterAnswer {
+		t.Errorf("%v, asked %v", err, *asked)
+	}
+}
+
+func TestGone(t *testing.T) {
+	missing := `{"type":"about:blank","title":"Not found","status":404,"detail":"No such thing."}`
+	for _, each := range []struct {
+		name, text string
+		status     int
+		isGone     bool
+	}{
+		{"the service has no such object", missing, 404, true},
+		{"the service does not know the path", `{"title":"Not found","detail":"There is nothing at this path."}`, 404, false},
+		{"a page of a proxy", "<html>No such host</html>", 404, false},
+		{"another refusal", `{"title":"Forbidden","detail":"No such luck."}`, 403, false},
+	} {
+		t.Run(each.name, func(t *testing.T) {
+			client, _ := answering(t, says(each.status, each.text), says(each.status, each.text))
+			request := Request{Method: http.MethodGet, Path: "/v1/things/t1"}
+			_, err := client.SendOwn(context.Background(), request)
+			if IsGone(err) != each.isGone || err == nil {
+				t.Errorf("%v", err)
+			}
+			var problem *Problem
+			if !errors.As(err, &problem) || problem.Status != each.status {
+				t.Errorf("%v", err)
+			}
+			if _, err := client.Send(context.Background(), request); IsGone(err) {
+				t.Error("another request says that the object is gone")
+			}
+		})
+	}
+}
+
 func TestWait(t *testing.T) {
 	for _, each := range []struct{ name, last, wants string }{
 		{"ends when it succeeds", `{"operation":{"id":"o1","status":"succeeded"}}`, ""},
@@ -90,5 +168,9 @@ func TestItemsAreReadToTheEnd(t *testing.T) {
 	items, err := client.Items(context.Background(), "/v1/things", nil)
 	if err != nil || len(items) != 2 {
 		t.Errorf("%v, %v", items, err)
+	}
+	client, _ = answering(t, says(200, `{}`))
+	if _, err := client.Items(context.Background(), "/v1/things", nil); err == nil {
+		t.Error("what is no list is an empty one")
 	}
 }

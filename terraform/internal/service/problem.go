@@ -36,6 +36,7 @@ type Problem struct {
 		Plan string `json:"plan"`
 	} `json:"alternatives"`
 	RequestID     string `json:"-"`
+	isDocument    bool
 	hasRetryAfter bool
 	retryAfter    time.Duration
 }
@@ -44,6 +45,11 @@ func problemOf(response *http.Response, text []byte) *Problem {
 	problem := &Problem{}
 	if json.Unmarshal(text, problem) != nil || problem.Title == "" {
 		problem = &Problem{Title: http.StatusText(response.StatusCode), Detail: "The answer has no reason."}
+		if location := response.Header.Get("Location"); location != "" {
+			problem.Detail = "It leads to " + location + ". Set the endpoint to where the service is."
+		}
+	} else {
+		problem.isDocument = true
 	}
 	problem.Status = response.StatusCode
 	problem.RequestID = response.Header.Get("X-Request-Id")
@@ -57,6 +63,18 @@ func problemOf(response *http.Response, text []byte) *Problem {
 func (p *Problem) isTemporary() bool {
 	isAsked := p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable
 	return isAsked && p.hasRetryAfter && p.Reason != "no_capacity"
+}
+
+// isLost is true when the answer may be that of something between, or of a service that has just failed.
+func (p *Problem) isLost() bool {
+	switch p.Status {
+	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
+		return true
+	case http.StatusServiceUnavailable:
+		// with a reason it stays so, and with a time it is asked for
+		return !p.hasRetryAfter && p.Reason == ""
+	}
+	return false
 }
 
 // isUnanswered is true while the first request with a key is being carried out.
@@ -80,8 +98,20 @@ func (p *Problem) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// IsGone is true for a refusal because there is no such object.
+// Gone says that the object of a request is not there.
+type Gone struct{ *Problem }
+
+// Unwrap is the refusal.
+func (g *Gone) Unwrap() error { return g.Problem }
+
+// saysGone is true when the service itself says that it has no such object. A path that it does not know, and a page of
+// something between, say nothing of the object.
+func (p *Problem) saysGone() bool {
+	return p.Status == http.StatusNotFound && p.isDocument && strings.HasPrefix(p.Detail, "No such ")
+}
+
+// IsGone is true when the object of a SendOwn is not there.
 func IsGone(err error) bool {
-	var problem *Problem
-	return errors.As(err, &problem) && problem.Status == http.StatusNotFound
+	var gone *Gone
+	return errors.As(err, &gone)
 }
