@@ -7,39 +7,49 @@ import (
 	"svccloud.dev/terraform-provider-svccloud/internal/value"
 )
 
-// complete adds what people leave out of an object: its default, else what it was where everything that is written was
-// so before, else what is known after the change. Members of lists are the same ones by the key, or by what is written.
-func complete(kind *definition.Kind, written, prior any, key string) any {
+// rules are those of the members of an object, or of the objects of a list.
+type rules map[string]*definition.Attribute
+
+// complete adds what people leave out of an object: its default, or the value of the member that it follows, or null.
+// What the service chooses is as it was where everything that is written was so before, else known after the change.
+// Members of lists are the same ones by the key, or by what is written.
+func complete(kind *definition.Kind, of rules, written, prior any, key string) any {
 	if written == nil || written == value.Unknown {
 		return written
 	}
 	switch kind.Type {
 	case definition.Object:
-		return completeObject(kind, value.ObjectOf(written), prior)
+		return completeObject(kind, of, value.ObjectOf(written), prior)
 	case definition.List:
-		return completeList(kind.Element, value.ListOf(written), value.ListOf(prior), key)
+		return completeList(kind.Element, of, value.ListOf(written), value.ListOf(prior), key)
 	case definition.Map:
 		before := value.ObjectOf(prior)
 		completed := map[string]any{}
 		for name, each := range value.ObjectOf(written) {
-			completed[name] = complete(kind.Element, each, before[name], "")
+			completed[name] = complete(kind.Element, of, each, before[name], "")
 		}
 		return completed
 	}
 	return written
 }
 
-func completeObject(kind *definition.Kind, written map[string]any, prior any) map[string]any {
+func completeObject(kind *definition.Kind, of rules, written map[string]any, prior any) map[string]any {
 	before, wasThere := prior.(map[string]any)
 	isAsBefore := wasThere && agrees(written, before)
 	completed := map[string]any{}
 	for name, member := range kind.Members {
+		rule := of[name]
+		if rule == nil {
+			rule = &definition.Attribute{}
+		}
 		switch {
 		case written[name] != nil:
-			completed[name] = complete(member.Kind, written[name], before[name], "")
+			completed[name] = complete(member.Kind, rule.Of, written[name], before[name], "")
 		case member.HasDefault:
 			completed[name] = member.Default
-		case member.IsRequired:
+		case rule.Follows != "":
+			completed[name] = written[rule.Follows]
+		case !rule.IsChosen:
 			completed[name] = nil
 		case isAsBefore:
 			completed[name] = before[name]
@@ -50,7 +60,7 @@ func completeObject(kind *definition.Kind, written map[string]any, prior any) ma
 	return completed
 }
 
-func completeList(kind *definition.Kind, written, prior []any, key string) []any {
+func completeList(kind *definition.Kind, of rules, written, prior []any, key string) []any {
 	left := append([]any{}, prior...)
 	completed := make([]any, len(written))
 	for index, each := range written {
@@ -60,7 +70,7 @@ func completeList(kind *definition.Kind, written, prior []any, key string) []any
 			before = left[at]
 			left[at] = nil
 		}
-		completed[index] = complete(kind, each, before, "")
+		completed[index] = complete(kind, of, each, before, "")
 	}
 	return completed
 }

@@ -27,6 +27,7 @@ func member(network string, address any, mode any) map[string]any {
 
 func TestComplete(t *testing.T) {
 	kind := kindOf(t, interfaces)
+	of := rules{"ipv4_address": {IsChosen: true}}
 	for _, each := range []struct {
 		name                  string
 		written, prior, wants []any
@@ -40,8 +41,34 @@ func TestComplete(t *testing.T) {
 			[]any{member("a", "10.0.0.9", "other")}},
 	} {
 		t.Run(each.name, func(t *testing.T) {
-			got := complete(kind, each.written, each.prior, "network_id")
+			got := complete(kind, of, each.written, each.prior, "network_id")
 			if !reflect.DeepEqual(got, each.wants) {
+				t.Errorf("%v, not %v", got, each.wants)
+			}
+		})
+	}
+}
+
+const portRules = `{"type":"array","items":{"type":"object","required":["action"],"properties":{
+	"action":{"type":"string"},"comment":{"type":"string","default":""},
+	"port_start":{"type":["integer","null"]},"port_end":{"type":["integer","null"]}}}}`
+
+func TestWhatIsNoLongerWrittenIsTakenAway(t *testing.T) {
+	kind, of := kindOf(t, portRules), rules{"port_end": {Follows: "port_start"}}
+	rule := func(comment, start, end any) []any {
+		return []any{map[string]any{"action": "drop", "comment": comment, "port_start": start, "port_end": end}}
+	}
+	for _, each := range []struct {
+		name                  string
+		written, prior, wants []any
+	}{
+		{"ports", rule(nil, nil, nil), rule("", 53.0, 60.0), rule("", nil, nil)},
+		{"the last port", rule(nil, 53.0, nil), rule("", 53.0, 60.0), rule("", 53.0, 53.0)},
+		{"a comment", rule(nil, 53.0, 60.0), rule("DNS", 53.0, 60.0), rule("", 53.0, 60.0)},
+		{"the last port of what is new", rule(nil, 53.0, nil), nil, rule("", 53.0, 53.0)},
+	} {
+		t.Run(each.name, func(t *testing.T) {
+			if got := complete(kind, of, each.written, each.prior, ""); !reflect.DeepEqual(got, any(each.wants)) {
 				t.Errorf("%v, not %v", got, each.wants)
 			}
 		})

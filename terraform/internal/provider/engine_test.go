@@ -236,6 +236,21 @@ func TestWhatFailsAfterACreationIsAWarning(t *testing.T) {
 	}
 }
 
+func TestAnImportSendsWhatChangesInPlace(t *testing.T) {
+	plan := &change{
+		noun: diskNoun(t), prior: state(nil), config: map[string]any{}, isImported: true,
+		planned: state(map[string]any{"key": "k", "schedule": "30 3 * * *"}),
+	}
+	if plan.isChanged("key") || len(plan.replacements()) > 0 {
+		t.Error("an import replaces what it could not read")
+	}
+	server := serving(t, answer{"PATCH /v1/disks/d1", `{"schedule":"30 3 * * *"}`, 200, `{}`},
+		answer{"GET /v1/disks/d1", "", 200, disk(nil)})
+	if _, err := server.update(context.Background(), plan); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAFailedOperationIsAnError(t *testing.T) {
 	server := serving(t, answer{"POST /v1/disks", "", 202,
 		`{"disk":{"id":"d1"},"operation":{"id":"o1","status":"failed","error":"no host"}}`})

@@ -58,10 +58,11 @@ func (c *change) isChanged(name string) bool {
 	return !c.isTakenOver(name)
 }
 
-// isTakenOver is true for what an import could not read.
+// isTakenOver is true for what an import could not read, and only another object could have otherwise. What changes in
+// place is sent: it may not be so.
 func (c *change) isTakenOver(name string) bool {
 	attribute := c.noun.Attributes[name]
-	return c.isImported && attribute.IsUnread() && c.prior[name] == nil && c.prior[name+writeOnlyVersion] == nil
+	return c.isImported && attribute.Replaces && attribute.IsUnread() && c.prior[name] == nil && c.prior[name+writeOnlyVersion] == nil
 }
 
 // PlanResourceChange says what an apply would do.
@@ -143,7 +144,7 @@ func wishOf(noun *definition.Noun, name string, written any, prior map[string]an
 	if each := noun.EachOf(name); each != nil {
 		key = each.Key
 	}
-	planned := complete(attribute.Kind, written, prior[name], key)
+	planned := complete(attribute.Kind, attribute.Of, written, prior[name], key)
 	if prior[name] != nil && value.IsKnown(planned) && spellingOf(attribute).Same(planned, prior[name]) {
 		return prior[name]
 	}

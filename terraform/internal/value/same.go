@@ -86,6 +86,9 @@ func (s Spelling) text(text string) string {
 		if prefix, err := netip.ParsePrefix(strings.TrimSpace(text)); err == nil {
 			return prefix.Masked().String()
 		}
+		if address, err := netip.ParseAddr(strings.TrimSpace(text)); err == nil {
+			return netip.PrefixFrom(address, address.BitLen()).String()
+		}
 	}
 	return text
 }
