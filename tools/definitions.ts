@@ -17,6 +17,17 @@ import {
 /** Increases with every change that a reader of an older format would misread. */
 const DEFINITIONS_FORMAT = 3
 
+/** Nouns whose definitions no provider has run against a product yet: it serves none of them before. */
+const UNTRIED: readonly string[] = [
+  'custom_image',
+  'floating_ip',
+  'load_balancer',
+  'edge',
+  'database',
+  'kubernetes_cluster',
+  'audit_sink',
+]
+
 type Shape = Readonly<Record<string, z.ZodType>>
 
 // a shape is of schemas
@@ -180,6 +191,7 @@ export function definitionsText(nouns: readonly ManagedNoun[], routes: readonly 
     const { parent, isListPartial: isPartial = false } = noun
     return {
       noun: noun.noun,
+      ...(UNTRIED.includes(noun.noun) ? { untried: true } : {}),
       ...defined({ key: noun.key, identity: noun.identity }),
       ...(parent === undefined ? {} : { parent: parentOf(parent) }),
       names: noun.names,

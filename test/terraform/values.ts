@@ -118,7 +118,7 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   },
 }
 
-/** Nouns without an example, and why. The provider does not serve parts of other nouns yet. */
+/** Nouns without an example, and why. The provider serves neither parts of other nouns nor what nothing has run. */
 export const WITHOUT_EXAMPLE: Readonly<Record<string, string>> = {
   server_interface: 'not served: the networks of a server keep the same',
   load_balancer_certificate: 'not served: it is a part of a load balancer',
@@ -126,11 +126,11 @@ export const WITHOUT_EXAMPLE: Readonly<Record<string, string>> = {
   dev_cluster: 'not served: it gets ready without an operation',
   object_storage: 'not served: its id is its zone, and nothing deletes it',
   object_storage_bucket: 'not served: its id is its name',
-  custom_image: 'not tried: it needs a disk on the public Internet',
-  floating_ip: 'not tried: the simulated network has no public addresses',
-  load_balancer: 'not tried: simulated guests run none',
-  edge: 'not tried: simulated guests run none',
-  database: 'not tried: simulated guests run none',
-  kubernetes_cluster: 'not tried: it needs the programs of control planes',
-  audit_sink: 'not tried: it needs a collector at a public address',
+  custom_image: 'not served: nothing has run it; it needs a disk on the public Internet',
+  floating_ip: 'not served: nothing has run it; the simulated network has no public addresses',
+  load_balancer: 'not served: nothing has run it; simulated guests run none',
+  edge: 'not served: nothing has run it; simulated guests run none',
+  database: 'not served: nothing has run it; simulated guests run none',
+  kubernetes_cluster: 'not served: nothing has run it; it needs the programs of control planes',
+  audit_sink: 'not served: nothing has run it; it needs a collector at a public address',
 }

@@ -2,6 +2,7 @@
 package definition
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,7 +28,16 @@ type Call struct {
 	Method    string `json:"method"`
 	Path      string `json:"path"`
 	Operation bool   `json:"operation"`
+	// Fields of the answer; no state has them.
+	SecretFields unused `json:"secretFields"`
 }
+
+// unused is a rule that may be ignored: nothing that the engine does depends on it. Nouns with a rule that nobody reads
+// are left out.
+type unused struct{}
+
+// UnmarshalJSON takes anything.
+func (*unused) UnmarshalJSON([]byte) error { return nil }
 
 // Change is a request that changes an object in place. It has `by` and `sets`, `by` and `when`, or `each`.
 type Change struct {
@@ -46,6 +56,8 @@ type Change struct {
 	List    *Call          `json:"list"`
 	Add     *Call          `json:"add"`
 	Remove  *Call          `json:"remove"`
+	// What it takes in the meantime: the plan does not say it.
+	Rolls unused `json:"rolls"`
 }
 
 // Whole is the field of a change whose attribute is the complete body.
@@ -85,6 +97,14 @@ type Attribute struct {
 	Follows string `json:"follows"`
 	// Of a member of an object: the service chooses it when left out.
 	IsChosen bool `json:"isChosen"`
+	// Of what is shown besides the members that people write.
+	Facts   unused `json:"facts"`
+	Moments unused `json:"moments"`
+	// The noun of an id: configurations refer by themselves.
+	Refers unused `json:"refers"`
+	// An action, which nobody asks for here.
+	ChangedBy unused `json:"changedBy"`
+	IsEdited  unused `json:"isEdited"`
 	// Parsed into Kind.
 	Schema json.RawMessage `json:"schema"`
 	Kind   *Kind           `json:"-"`
@@ -118,12 +138,18 @@ type Parent struct {
 	// The attribute with the id of the parent.
 	Field string `json:"field"`
 	// The parameter of its own id, where all of its paths are below the parent.
-	Own string `json:"own"`
+	Own       string `json:"own"`
+	Refers    unused `json:"refers"`
+	Parameter unused `json:"parameter"`
+	Instead   unused `json:"instead"`
+	ShownIn   unused `json:"shownIn"`
 }
 
 // Noun is a type of objects.
 type Noun struct {
 	Noun string `json:"noun"`
+	// No provider has run it against a product.
+	Untried bool `json:"untried"`
 	// As in answers, where that is another name.
 	Key      string   `json:"key"`
 	Identity string   `json:"identity"`
@@ -148,6 +174,9 @@ type Noun struct {
 	Changes    []*Change                  `json:"changes"`
 	Attributes map[string]*Attribute      `json:"attributes"`
 	Moments    map[string]json.RawMessage `json:"moments"`
+	// Not offered yet.
+	Secrets unused `json:"secrets"`
+	Actions unused `json:"actions"`
 	// Moments by name.
 	MomentKinds map[string]*Kind `json:"-"`
 	// Parameters of the deletion by name.
@@ -211,11 +240,11 @@ func (n *Noun) ParentInPath() string {
 	return n.Parent.Field
 }
 
-// Parse reads the file of definitions. A noun with a value that has no kind here is left out, with the reason.
+// Parse reads the file of definitions. A noun with a rule or a value that is not known here is left out, with the reason.
 func Parse(text []byte) (nouns []*Noun, leftOut map[string]error, err error) {
 	var file struct {
-		Format int     `json:"format"`
-		Nouns  []*Noun `json:"nouns"`
+		Format int               `json:"format"`
+		Nouns  []json.RawMessage `json:"nouns"`
 	}
 	if err := json.Unmarshal(text, &file); err != nil {
 		return nil, nil, fmt.Errorf("the definitions cannot be read: %w", err)
@@ -224,7 +253,20 @@ func Parse(text []byte) (nouns []*Noun, leftOut map[string]error, err error) {
 		return nil, nil, fmt.Errorf("the definitions have format %d; this provider reads %d", file.Format, Format)
 	}
 	leftOut = map[string]error{}
-	for _, noun := range file.Nouns {
+	for _, text := range file.Nouns {
+		noun := &Noun{}
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(noun); err != nil {
+			var named struct {
+				Noun string `json:"noun"`
+			}
+			if json.Unmarshal(text, &named) != nil {
+				return nil, nil, fmt.Errorf("the definitions cannot be read: %w", err)
+			}
+			leftOut[named.Noun] = err
+			continue
+		}
 		if err := noun.parseKinds(); err != nil {
 			leftOut[noun.Noun] = err
 			continue
@@ -244,6 +286,8 @@ func Parse(text []byte) (nouns []*Noun, leftOut map[string]error, err error) {
 // unserved says why the engine cannot keep the noun; empty when it can.
 func (n *Noun) unserved() string {
 	switch {
+	case n.Untried:
+		return "nothing has run it yet"
 	case n.Parent != nil && n.Parent.Own != "":
 		return "all of its paths are below another noun"
 	case n.Ready != nil:

@@ -32,6 +32,9 @@ func (s *Server) ApplyResourceChange(
 	if err != nil {
 		return nil, err
 	}
+	if planned[labelsAll] == value.Unknown {
+		planned[labelsAll] = s.withDefaults(planned[labels])
+	}
 	// An interrupt ends no wait: the object would be tainted.
 	ctx = context.WithoutCancel(ctx)
 	remembered := privateOf(request.PlannedPrivate)

@@ -37,7 +37,7 @@ func (s *Server) askChange(ctx context.Context, plan *change) []*tfprotov6.Diagn
 			return nil
 		}
 		for name := range step.Sets {
-			if !value.IsKnown(plan.planned[name]) {
+			if !value.IsKnown(wishSent(plan.noun, name, plan.planned, plan.config)) {
 				return nil
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"svccloud.dev/terraform-provider-svccloud/internal/definition"
+	"svccloud.dev/terraform-provider-svccloud/internal/service"
 	"svccloud.dev/terraform-provider-svccloud/internal/value"
 )
 
@@ -171,26 +172,50 @@ func (s *Server) search(ctx context.Context, noun *definition.Noun, config map[s
 	if err != nil {
 		return nil, err
 	}
-	kinds, chosen := shownKinds(noun), choosing(noun)
+	kinds := shownKinds(noun)
 	var found []map[string]any
 	for _, item := range items {
-		shown := s.attributesShown(noun, item, map[string]any{}, true)
-		for name := range noun.MomentKinds {
-			shown[name] = item[name]
+		shown := s.sourceShown(noun, item)
+		if !isMeant(noun, shown, config) {
+			continue
 		}
-		if hasLabels(noun) {
-			shown[labels] = shown[labelsAll]
+		if !noun.Routes.List.Whole {
+			// its items lack members
+			id, _ := item["id"].(string)
+			whole, err := s.readOwn(ctx, noun, id)
+			if service.IsGone(err) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			shown = s.sourceShown(noun, whole)
 		}
-		isMeant := true
-		for name := range chosen {
-			isMeant = isMeant && (config[name] == nil || config[name] == shown[name])
-		}
-		isMeant = isMeant && agrees(config[withLabels], shown[labels])
-		if isMeant {
-			found = append(found, onlyShown(kinds, shown))
-		}
+		found = append(found, onlyShown(kinds, shown))
 	}
 	return found, nil
+}
+
+// sourceShown is what a data source shows of an object.
+func (s *Server) sourceShown(noun *definition.Noun, item map[string]any) map[string]any {
+	shown := s.attributesShown(noun, item, map[string]any{}, true)
+	for name := range noun.MomentKinds {
+		shown[name] = item[name]
+	}
+	if hasLabels(noun) {
+		shown[labels] = shown[labelsAll]
+	}
+	return shown
+}
+
+// isMeant is true for an object that is as the configuration says.
+func isMeant(noun *definition.Noun, shown, config map[string]any) bool {
+	for name := range choosing(noun) {
+		if config[name] != nil && config[name] != shown[name] {
+			return false
+		}
+	}
+	return agrees(config[withLabels], shown[labels])
 }
 
 func onlyShown(kinds map[string]*definition.Kind, shown map[string]any) map[string]any {

@@ -251,6 +251,47 @@ func TestAnImportSendsWhatChangesInPlace(t *testing.T) {
 	}
 }
 
+func TestADataSourceReadsWhatAListLacks(t *testing.T) {
+	server := serving(t,
+		answer{"GET /v1/disks", "", 200, `{"items":[{"id":"d0","title":"other"},{"id":"d1","title":"data"},{"id":"d2","title":"data"}]}`},
+		answer{"GET /v1/disks/d1", "", 200, disk(nil)},
+		answer{"GET /v1/disks/d2", "", 404, `{"title":"Not found","status":404,"detail":"No such disk."}`},
+	)
+	found, err := server.search(context.Background(), diskNoun(t), map[string]any{"title": "data"})
+	if err != nil || len(found) != 1 || found[0]["size"] != 2.0 {
+		t.Errorf("%v, %v", found, err)
+	}
+}
+
+func TestSettingsThatAreNotKnownAreNotLeftOut(t *testing.T) {
+	t.Setenv("SVCCLOUD_TOKEN", "of somebody else")
+	configure := func(name string) (*Server, []*tfprotov6.Diagnostic) {
+		server := New([]*definition.Noun{diskNoun(t)}, "test")
+		config, err := dynamicOf(map[string]any{name: value.Unknown}, settingsSchema.ValueType())
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := server.ConfigureProvider(context.Background(), &tfprotov6.ConfigureProviderRequest{Config: config})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return server, response.Diagnostics
+	}
+	for _, name := range []string{"endpoint", "token"} {
+		if _, diagnostics := configure(name); len(diagnostics) != 1 {
+			t.Errorf("%s: %v", name, diagnostics)
+		}
+	}
+	server, diagnostics := configure("default_labels")
+	if len(diagnostics) > 0 || server.withDefaults(map[string]any{"a": "b"}) != value.Unknown {
+		t.Error("labels_all is known before the default labels are")
+	}
+	all, was := map[string]any{"a": "b", "project": "x"}, map[string]any{"project": "x"}
+	if own := server.withoutDefaults(all, nil, was); len(own) != 1 || own["a"] != "b" {
+		t.Errorf("%v", own)
+	}
+}
+
 func TestAFailedOperationIsAnError(t *testing.T) {
 	server := serving(t, answer{"POST /v1/disks", "", 202,
 		`{"disk":{"id":"d1"},"operation":{"id":"o1","status":"failed","error":"no host"}}`})

@@ -18,6 +18,8 @@ const defaultEndpoint = "http://127.0.0.1:8080"
 // settings are those of the provider block.
 type settings struct {
 	defaultLabels map[string]any
+	// They follow from other changes; labels_all does so too then.
+	isUnknown     bool
 	allowStopping bool
 	dryRun        bool
 }
@@ -42,7 +44,8 @@ func (s *Server) ValidateProviderConfig(
 	return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: request.Config}, nil
 }
 
-// ConfigureProvider makes the client. A value that is not known yet is as if it were left out.
+// ConfigureProvider makes the client. Where the service is, and who asks, has to be known: the variables may say another
+// account.
 func (s *Server) ConfigureProvider(
 	_ context.Context, request *tfprotov6.ConfigureProviderRequest,
 ) (*tfprotov6.ConfigureProviderResponse, error) {
@@ -61,6 +64,15 @@ func (s *Server) ConfigureProvider(
 	}
 	endpoint, token := text("endpoint", "SVCCLOUD_URL", defaultEndpoint), text("token", "SVCCLOUD_TOKEN", "")
 	response := &tfprotov6.ConfigureProviderResponse{}
+	for _, name := range []string{"endpoint", "token"} {
+		if config[name] == value.Unknown {
+			response.Diagnostics = append(response.Diagnostics, refusal(name, name+" is not known yet",
+				"It follows from another change. Apply that first, with -target, or keep it in another configuration."))
+		}
+	}
+	if len(response.Diagnostics) > 0 {
+		return response, nil
+	}
 	if address, err := url.Parse(endpoint); err != nil || address.Host == "" || !strings.HasPrefix(address.Scheme, "http") {
 		response.Diagnostics = append(response.Diagnostics, refusal("endpoint", "This is not the URL of a service",
 			endpoint+" must start with http:// or https://."))
@@ -73,6 +85,7 @@ func (s *Server) ConfigureProvider(
 	dryRun, isSaid := config["dry_run"].(bool)
 	s.settings = settings{
 		defaultLabels: value.ObjectOf(value.Settled(config["default_labels"])),
+		isUnknown:     !value.IsKnown(config["default_labels"]),
 		allowStopping: stopping,
 		dryRun:        dryRun || !isSaid,
 	}

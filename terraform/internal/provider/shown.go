@@ -100,7 +100,7 @@ func (s *Server) attributesShown(noun *definition.Noun, shown, before map[string
 	if hasLabels(noun) {
 		all := value.ObjectOf(attributes[labels])
 		attributes[labelsAll] = all
-		attributes[labels] = s.withoutDefaults(all, value.ObjectOf(before[labels]))
+		attributes[labels] = s.withoutDefaults(all, value.ObjectOf(before[labels]), value.ObjectOf(before[labelsAll]))
 	}
 	return attributes
 }
@@ -281,11 +281,16 @@ func keyOf(member any, key string) any {
 }
 
 // withoutDefaults leaves out the default labels that nobody wrote at the resource.
-func (s *Server) withoutDefaults(all, written map[string]any) map[string]any {
+func (s *Server) withoutDefaults(all, written, before map[string]any) map[string]any {
 	own := map[string]any{}
 	for name, text := range all {
 		_, isWritten := written[name]
-		if isWritten || s.settings.defaultLabels[name] != text {
+		isDefault := s.settings.defaultLabels[name] == text
+		if s.settings.isUnknown {
+			// as it was
+			isDefault = before[name] == text
+		}
+		if isWritten || !isDefault {
 			own[name] = text
 		}
 	}
@@ -294,8 +299,8 @@ func (s *Server) withoutDefaults(all, written map[string]any) map[string]any {
 
 // withDefaults adds the default labels.
 func (s *Server) withDefaults(written any) any {
-	if written == value.Unknown {
-		return written
+	if written == value.Unknown || s.settings.isUnknown {
+		return value.Unknown
 	}
 	all := map[string]any{}
 	for _, some := range []map[string]any{s.settings.defaultLabels, value.ObjectOf(written)} {
