@@ -183,7 +183,8 @@ export const LIVES: Readonly<Record<keyof typeof nouns, Life>> = {
       madeAt: /^\/v1\/storages\/[^/]+\/backups$/,
       facts: { state: 'online' },
     },
-    allows: [/status of 409 .*\/backups/],
+    // the storage of the example is nobody's
+    allows: [/status of 409 .*\/backups/, /status of 404 .*\/storages\/[^/]+$/],
   },
   custom_image: {
     path: '/images',
@@ -341,7 +342,8 @@ export const LIVES: Readonly<Record<keyof typeof nouns, Life>> = {
     change: unchanged,
     typed: present,
     answered: { member: 'dev_cluster', path: '/v1/dev-clusters', facts: { state: 'running' } },
-    allows: [/status of 409 .*\/dev-clusters/],
+    // the server of the example is nobody's
+    allows: [/status of 409 .*\/dev-clusters/, /status of 404 .*\/servers\/[^/]+$/],
   },
   playground: {
     path: '/playgrounds',
