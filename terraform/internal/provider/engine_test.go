@@ -26,13 +26,15 @@ const disks = `{"format":3,"nouns":[{"noun":"disk","names":["title"],"uniqueIn":
 			"with_copies":{"type":"string","enum":["true","false"]},"keep_days":{"type":"integer"},
 			"copies":{"type":"string","enum":["keep","delete"]}}}},
 	"changes":[
-		{"by":{"id":"update_disk","method":"PATCH","path":"/v1/disks/{id}"},"sets":{"title":"title","schedule":"schedule"}},
+		{"by":{"id":"update_disk","method":"PATCH","path":"/v1/disks/{id}"},
+			"sets":{"title":"title","schedule":"schedule","labels":"labels"}},
 		{"by":{"id":"detach_disk","method":"POST","path":"/v1/disks/{id}/detach"},"when":{"server_id":null}},
 		{"by":{"id":"attach_disk","method":"POST","path":"/v1/disks/{id}/attach"},"sets":{"server_id":"server_id"}}],
 	"attributes":{
 		"id":{"mode":"computed","schema":{"type":"string"}},
 		"size":{"mode":"computed","schema":{"type":"integer"}},
 		"title":{"mode":"required","schema":{"type":"string"}},
+		"labels":{"mode":"default","default":{},"schema":{"type":"object","additionalProperties":{"type":"string"}}},
 		"template":{"mode":"optional","replaces":true,"nullWith":"image_id","schema":{"type":"string"}},
 		"image_id":{"mode":"optional","replaces":true,"schema":{"type":["string","null"]}},
 		"key":{"mode":"optional","replaces":true,"shows":"nothing","schema":{"type":["string","null"]}},
@@ -289,6 +291,35 @@ func TestSettingsThatAreNotKnownAreNotLeftOut(t *testing.T) {
 	all, was := map[string]any{"a": "b", "project": "x"}, map[string]any{"project": "x"}
 	if own := server.withoutDefaults(all, nil, was); len(own) != 1 || own["a"] != "b" {
 		t.Errorf("%v", own)
+	}
+}
+
+func TestDefaultLabelsAreSentOnceTheyAreKnown(t *testing.T) {
+	server := serving(t,
+		answer{"PATCH /v1/disks/d1", `{"labels":{"a":"b"}}`, 200, `{}`},
+		answer{"GET /v1/disks/d1", "", 200, disk(map[string]any{"labels": map[string]any{"a": "b"}})},
+	)
+	kind := server.resources["svccloud_disk"].kind
+	none := map[string]any{}
+	prior, _ := dynamicOf(state(map[string]any{"labels": none, "labels_all": none}), kind)
+	config, _ := dynamicOf(map[string]any{"title": "data"}, kind)
+	server.settings = settings{isUnknown: true, dryRun: true}
+	plan, err := server.PlanResourceChange(context.Background(), &tfprotov6.PlanResourceChangeRequest{
+		TypeName: "svccloud_disk", PriorState: prior, ProposedNewState: prior, Config: config,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.settings = settings{defaultLabels: map[string]any{"a": "b"}}
+	response, err := server.ApplyResourceChange(context.Background(), &tfprotov6.ApplyResourceChangeRequest{
+		TypeName: "svccloud_disk", PriorState: prior, PlannedState: plan.PlannedState, Config: config,
+	})
+	if err != nil || len(response.Diagnostics) > 0 {
+		t.Fatal(err, response.Diagnostics)
+	}
+	after, err := objectOf(response.NewState, kind)
+	if err != nil || len(after["labels"].(map[string]any)) != 0 || after["labels_all"].(map[string]any)["a"] != "b" {
+		t.Errorf("%v, %v", after, err)
 	}
 }
 
