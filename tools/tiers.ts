@@ -24,8 +24,8 @@ export interface Tier {
   readonly testTimeoutMilliseconds: number
   /** Whether each file has a separate process. Otherwise a worker loads the product once and runs file after file. */
   readonly isIsolated: boolean
-  /** For the complete tier: after it, the runner kills what hangs and counts it as failed. A machine that is three times
-   *  slower than ours stays within it. */
+  /** For the complete tier: after it, the runner kills what hangs and counts it as failed. It leaves room for slow
+   *  machines. */
   readonly deadlineMilliseconds: number
   /** Runs in the background from the start: `idle` with the processor time that the others leave, because its time is
    *  virtual; `waiting` with the same priority as the others, because it waits in real time and needs little of it. */
