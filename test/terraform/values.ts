@@ -91,7 +91,13 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
       migration_policy: 'relaxed',
       metadata_enabled: false,
       networks: [{ network_id: '${svccloud_network.other.id}' }],
-      firewall: { enabled: true, rules: [{ direction: 'in', action: 'drop', protocol: 'udp', port_start: 53 }] },
+      firewall: {
+        enabled: true,
+        rules: [
+          { direction: 'in', action: 'drop', protocol: 'udp', port_start: 53, remote_cidrs: ['203.0.113.7'] },
+          { direction: 'in', action: 'accept', protocol: 'icmp' },
+        ],
+      },
       plan: 'starter-1c-1g',
       storage_gibibytes: 40,
       desired_power: 'stopped',
