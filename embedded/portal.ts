@@ -15,6 +15,7 @@ const PORTAL = join(import.meta.dirname, '../portal')
 export type PortalDecision = { readonly directory: string } | { readonly obstacle: string }
 
 const TOOLS_MISSING = 'its packages are not installed: npm ci, and another start'
+const STOPPED: PortalDecision = { obstacle: 'the start was stopped' }
 const BUILD_MILLISECONDS_MAXIMUM = 180_000
 
 export interface PortalNeeds {
@@ -30,6 +31,7 @@ export interface PortalNeeds {
 export async function preparePortal({ print, signal, logFile }: PortalNeeds): Promise<PortalDecision> {
   if ((await builtDigest(BUILT)) === (await inputsDigest())) return { directory: BUILT }
   if (!(await arePackagesInstalled(PORTAL))) return { obstacle: TOOLS_MISSING }
+  if (signal.aborted) return STOPPED
   print('Building the portal, whose sources have changed since the last build ...')
   try {
     await run(nodeBinary(), [join(PORTAL, 'build/main.ts')], {
@@ -39,6 +41,7 @@ export async function preparePortal({ print, signal, logFile }: PortalNeeds): Pr
     })
     return { directory: BUILT }
   } catch (error) {
+    if (signal.aborted) return STOPPED
     const printed = error instanceof Error && 'stderr' in error ? `${String(error.stderr)}\n` : ''
     await writeFile(logFile, `${printed}${String(error)}\n`)
     return { obstacle: `it could not be built: ${logFile}` }
