@@ -6,7 +6,7 @@ import { Instance, Volume } from '../resources/instance/index.ts'
 import { Server } from '../resources/server/index.ts'
 import { Storage } from '../resources/storage/index.ts'
 import { type Cloud, openCloud } from './cloud.ts'
-import { openProcess } from './controllers.ts'
+import { openProcess, type Writes } from './controllers.ts'
 import { type Bench, repeat } from './runner.ts'
 import { createStartedServers, NODE, OBJECTS_OF_SERVER } from './started-servers.ts'
 
@@ -45,6 +45,10 @@ export const bench: Bench = {
   },
 }
 
+/** What the writes were, if there are any. */
+const written = ({ by }: Writes): Readonly<Record<string, string>> =>
+  by.size === 0 ? {} : { written: [...by].map(([what, count]) => `${count} × ${what}`).join(', ') }
+
 async function fill(cloud: Cloud): Promise<void> {
   const process = openProcess(cloud)
   await process.fill()
@@ -63,5 +67,10 @@ async function start(cloud: Cloud, servers: number): Promise<Readonly<Record<str
   const reconciled = since()
   await process.quiet()
   await process.stop()
-  return { 'seconds until caches are filled': filled, [SECONDS]: reconciled, writes: process.writes.count }
+  return {
+    'seconds until caches are filled': filled,
+    [SECONDS]: reconciled,
+    writes: process.writes.count,
+    ...written(process.writes),
+  }
 }

@@ -58,6 +58,7 @@ export function openProcess(cloud: Cloud, clock: Clock = systemClock, ovn?: Ovn)
     (await metrics.reconciles.get()).values
       .filter(({ labels }) => controller === undefined || labels.controller === controller)
       .reduce((sum, { value }) => sum + value, 0)
+  const isWorking = async () => (await metrics.activeWorkers.get()).values.some(({ value }) => value > 0)
   return {
     caches,
     writes,
@@ -74,13 +75,13 @@ export function openProcess(cloud: Cloud, clock: Clock = systemClock, ovn?: Ovn)
     async reconciled(controller: string, times: number) {
       while ((await reconciles(controller)) < times) await clock.sleep(POLL_MILLISECONDS)
     },
-    /** Resolves when nothing is reconciled any longer. */
+    /** Resolves when nothing is reconciled any longer. What waits for PostgreSQL on a busy machine is not over. */
     async quiet() {
       let [before, since] = [await reconciles(), clock.monotonicMilliseconds()]
       while (clock.monotonicMilliseconds() - since < QUIET_MILLISECONDS) {
         await clock.sleep(POLL_MILLISECONDS)
         const now = await reconciles()
-        if (now !== before) [before, since] = [now, clock.monotonicMilliseconds()]
+        if (now !== before || (await isWorking())) [before, since] = [now, clock.monotonicMilliseconds()]
       }
     },
     async stop() {
