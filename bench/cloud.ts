@@ -29,6 +29,7 @@ import { Plan, Region, Template, Zone } from '../resources/catalog/index.ts'
 import type { ServerSpec } from '../resources/server/index.ts'
 import { createDatabase } from './postgres.ts'
 import { TINY_LINUX, TINY_PLAN } from '../test/catalog.ts'
+import { setQuotas } from '../test/accounts.ts'
 
 export const ZONE = 'zone-1'
 export const PLAN = 'tiny'
@@ -194,7 +195,7 @@ async function createBenchAccount(store: Store, db: Database, number: number, co
       emailVerifiedAt: now,
       now,
     })
-    await tx.updateTable('account_quota').set({ limit: PLENTY }).where('account_id', '=', accountId).execute()
+    await setQuotas(tx, PLENTY, { accountId })
     for (const [index, token] of tokens.entries())
       await createToken(tx, {
         id: newUuid(random),

@@ -1,6 +1,8 @@
 /** Accounts for tests that need one and no sign-up. */
 import { openQuotas } from '../db/account/index.ts'
+import type { Kysely } from 'kysely'
 import type { Database } from '../db/kit/open.ts'
+import type { Tables } from '../db/tables.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
 
 export async function createAccount(db: Database): Promise<string> {
@@ -13,6 +15,18 @@ export async function createAccount(db: Database): Promise<string> {
     await openQuotas(tx, id)
   })
   return id
+}
+
+/** Sets the limit of the quotas: of one account or of all, of the named quota or of all. */
+export async function setQuotas(
+  db: Kysely<Tables>,
+  limit: number,
+  of: { readonly accountId?: string; readonly name?: string } = {},
+): Promise<void> {
+  let change = db.updateTable('account_quota').set({ limit })
+  if (of.accountId !== undefined) change = change.where('account_id', '=', of.accountId)
+  if (of.name !== undefined) change = change.where('name', '=', of.name)
+  await change.execute()
 }
 
 /** A verified owner and a credit: the account may make what costs. */

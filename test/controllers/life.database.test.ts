@@ -6,7 +6,6 @@ import { type KubernetesRequest, recordKubernetesRequest } from '../../db/reques
 import { findOperation } from '../../db/operation/index.ts'
 import { findCandidate } from '../../db/placement/index.ts'
 import { listQuotas } from '../../db/account/index.ts'
-import { defined } from '../../domain/defined.ts'
 import { Event, type KubeObject, Namespace, type ResourceType } from '../../kit/kube/object.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
@@ -16,12 +15,12 @@ import { Operation } from '../../resources/operation/index.ts'
 import { Node } from '../../resources/node/index.ts'
 import { Plan, type PlanSpec, Zone } from '../../resources/catalog/index.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../resources/server/index.ts'
-import type { OperationStanza } from '../../resources/kit/shapes.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import { createAccount } from '../accounts.ts'
 import { useDatabase } from '../database.ts'
 import { type Cloud, fastClock, type Mortals, NODE, openCloud, ZONE } from './cloud.ts'
 import { until } from './until.ts'
+import { requestedNow } from './requested.ts'
 
 const database = useDatabase()
 let cloud: Cloud
@@ -66,15 +65,6 @@ const audited = async () =>
   (await listAudit(database.db, accountId, { limit: 100 }))
     .map(({ action, actor_email, outcome }) => `${action} ${actor_email} ${outcome}`)
     .reverse()
-const asRequested = (kind: OperationStanza['kind'], args?: Record<string, string>): OperationStanza => ({
-  id: newUuid(systemRandom),
-  kind,
-  requestedAt: fastClock.now().toISOString(),
-  deadlineAt: new Date(fastClock.now().getTime() + 600_000).toISOString(),
-  actor: 'user:1',
-  requestId: newUuid(systemRandom),
-  ...defined({ arguments: args }),
-})
 
 /** Nothing of the account's servers is anywhere. */
 async function expectNothingLeft() {
@@ -112,7 +102,7 @@ describe('with controllers that live', () => {
 
   test('the metadata setting reaches a running guest without a restart', async () => {
     const before = await create().then(() => inState('started'))
-    await edit({ metadataEnabled: false, operation: asRequested('server.metadata') })
+    await edit({ metadataEnabled: false, operation: requestedNow('server.metadata') })
     const actionLines = await until('the end of the operation', read, isIdle)
     expect(actionLines?.status).toMatchObject({
       state: 'started',
@@ -192,7 +182,7 @@ describe('with controllers that live', () => {
     expect(cloud.host.running()).toEqual([])
     await edit({ desiredPower: 'running' })
     await inState('started')
-    await edit({ operation: asRequested('server.restart', { stop_type: 'hard' }) })
+    await edit({ operation: requestedNow('server.restart', { arguments: { stop_type: 'hard' } }) })
     expect((await inState('started')).status?.incarnation).toBe(3)
     expect(cloud.host.running()).toMatchObject([{ incarnation: 3 }])
 
@@ -261,7 +251,7 @@ describe('with controllers that live', () => {
     }
     cloud.host.crashGuest(cloud.host.running()[0]?.name ?? '')
     expect((await inState('error')).status?.stateDetail).toContain('crashed 4 times')
-    await edit({ operation: asRequested('server.start') })
+    await edit({ operation: requestedNow('server.start') })
     expect((await inState('started')).status?.incarnation).toBe(5)
   })
 
@@ -275,7 +265,9 @@ describe('with controllers that live', () => {
     cloud.host.hangGuest(cloud.host.running()[0]?.name ?? '')
     await edit({
       desiredPower: 'stopped',
-      operation: asRequested('server.stop', { stop_type: 'soft', timeout_seconds: '2', timeout_action: 'fail' }),
+      operation: requestedNow('server.stop', {
+        arguments: { stop_type: 'soft', timeout_seconds: '2', timeout_action: 'fail' },
+      }),
     })
     const server = (await until(
       'the stop to fail',
@@ -287,7 +279,10 @@ describe('with controllers that live', () => {
       'running',
       expect.stringContaining('did not shut down within 2 seconds'),
     ])
-    await edit({ desiredPower: 'stopped', operation: asRequested('server.stop', { stop_type: 'hard' }) })
+    await edit({
+      desiredPower: 'stopped',
+      operation: requestedNow('server.stop', { arguments: { stop_type: 'hard' } }),
+    })
     await inState('stopped')
   })
 

@@ -15,7 +15,7 @@ import {
 } from '../../db/server/claims.ts'
 import { Problem } from '../../domain/problem.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
-import { createAccount } from '../accounts.ts'
+import { createAccount, setQuotas } from '../accounts.ts'
 import { useDatabase } from '../database.ts'
 
 const database = useDatabase()
@@ -306,7 +306,7 @@ describe('a node', () => {
 
 test('reading the claims of a server touches only its own rows, also before PostgreSQL has statistics', async () => {
   await addNode('n1', 1_000)
-  await database.db.updateTable('account_quota').set({ limit: 1_000_000 }).where('account_id', '=', accountId).execute()
+  await setQuotas(database.db, 1_000_000, { accountId })
   const demands = Array.from({ length: 300 }, () => demandOf())
   await database.db.transaction().execute((tx) => claimServers(tx, demands, { now, random: systemRandom }))
   const touched = await database.db.transaction().execute(async (tx) => {

@@ -13,6 +13,7 @@ import type { KnownObject, ObjectLedger, Place } from './ledgers.ts'
 import type { ObjectStores, StoredTenant } from './object-stores.ts'
 import { type Account, ask, type Send } from './requests.ts'
 import type { World } from './world.ts'
+import { setQuotas } from '../accounts.ts'
 
 interface Answer {
   readonly object_storage?: {
@@ -247,12 +248,7 @@ const suspend = (db: Database, { id }: Account, at: Date | null): Promise<unknow
   db.updateTable('account').set({ suspended_by_staff_at: at }).where('id', '=', id).execute()
 
 const limit = (db: Database, { id }: Account, gibibytes: number): Promise<unknown> =>
-  db
-    .updateTable('account_quota')
-    .set({ limit: gibibytes })
-    .where('account_id', '=', id)
-    .where('name', '=', 'object_storage_gibibytes')
-    .execute()
+  setQuotas(db, gibibytes, { accountId: id, name: 'object_storage_gibibytes' })
 
 /** Stores have accidents, and so have the processes that use them. */
 export function runStoreNature({ world, stores, isOver }: Omit<Actors, 'send'>): void {

@@ -25,6 +25,7 @@ import { runOperators, runStorageMoves } from './operators.ts'
 import { KEY, PLAN, TEMPLATE, ZONES } from './catalog.ts'
 import { type Account, type AnswerBody, ask, type History, type Send } from './requests.ts'
 import type { World } from './world.ts'
+import { setQuotas } from '../accounts.ts'
 
 const SERVERS_LIMIT = 5
 /** With machines of edges and load balancers. */
@@ -74,12 +75,10 @@ export async function openAccounts(db: Database, world: World, count: number): P
         .execute()
       await openChain(tx, id)
       await openQuotas(tx, id)
-      await tx
-        .updateTable('account_quota')
-        .set({ limit: world.guests === undefined ? SERVERS_LIMIT : MACHINES_SERVERS_LIMIT })
-        .where('account_id', '=', id)
-        .where('name', '=', 'servers')
-        .execute()
+      await setQuotas(tx, world.guests === undefined ? SERVERS_LIMIT : MACHINES_SERVERS_LIMIT, {
+        accountId: id,
+        name: 'servers',
+      })
       await createToken(tx, {
         id: newUuid(random),
         accountId: id,

@@ -4,6 +4,7 @@ import { SEARCH_TYPES } from '../../../resources/search/index.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, openCloud, type Person } from '../cloud.ts'
 import { makeSamples } from '../samples.ts'
+import { setQuotas } from '../../accounts.ts'
 
 interface Result {
   readonly type: string
@@ -75,12 +76,7 @@ test('the id comes first, then names that start with the text, then the rest; at
   expect((await find(owner, 'q=use%3Dneedle')).map(({ id }) => id)).toEqual([labelled])
   expect(await find(owner, 'q=needle&type=server')).toEqual([])
   expect(await find(owner, 'q=needle&type=server&type=network')).toHaveLength(4)
-  await cloud.db
-    .updateTable('account_quota')
-    .set({ limit: 50 })
-    .where('account_id', '=', owner.accountId)
-    .where('name', '=', 'networks')
-    .execute()
+  await setQuotas(cloud.db, 50, { accountId: owner.accountId, name: 'networks' })
   for (let made = 0; made < 4; made++) for (const letter of 'abcdef') await makeNetwork(`haystack-${letter}${made}`)
   const many = await find(owner, 'q=haystack')
   expect(many).toHaveLength(20)

@@ -15,7 +15,7 @@ import { claimServer, releaseServer } from '../../../db/server/claims.ts'
 import { reserveTarget } from '../../../db/server/moves.ts'
 import type { PoolUse } from '../../../domain/public-pool/rules.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
-import { createAccount } from '../../accounts.ts'
+import { createAccount, setQuotas } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
 import { openZone, refusalOf, ROOM } from '../zones.ts'
 
@@ -88,12 +88,7 @@ test('no two have one address, also when they come at once', async () => {
 test('a pool and a quota that are spent refuse', async () => {
   for (const id of ['a', 'b', 'c', 'd', 'e']) await allocate(id)
   expect(await refusalOf(allocate('f'))).toBe('503 no_free_address')
-  await database.db
-    .updateTable('account_quota')
-    .set({ limit: 5 })
-    .where('account_id', '=', accountId)
-    .where('name', '=', 'floating_ips')
-    .execute()
+  await setQuotas(database.db, 5, { accountId, name: 'floating_ips' })
   expect(await refusalOf(allocate('f'))).toBe('422 quota_exceeded')
 })
 

@@ -19,7 +19,7 @@ import {
 import { Problem } from '../../../domain/problem.ts'
 import { PREFIXES_OF_SERVER_MAXIMUM, prefixOf } from '../../../domain/public-pool/rules.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
-import { createAccount } from '../../accounts.ts'
+import { createAccount, setQuotas } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
 import { eventually } from '../../eventually.ts'
 import { lockWaits } from '../../lock-waits.ts'
@@ -46,7 +46,7 @@ beforeEach(async () => {
     isSchedulable: true,
     total: { cores: 100_000, memoryMebibytes: 100_000_000, storageGibibytes: 1_000_000 },
   })
-  await database.db.updateTable('account_quota').set({ limit: 1_000_000 }).where('account_id', '=', accountId).execute()
+  await setQuotas(database.db, 1_000_000, { accountId })
 })
 
 const mirror = (pool: AddressPool) => database.db.transaction().execute((tx) => mirrorPool(tx, pool))

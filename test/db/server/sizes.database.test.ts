@@ -8,7 +8,7 @@ import { acceptSizeChange, beginSizeChange, endSizeChange } from '../../../db/se
 import { Problem } from '../../../domain/problem.ts'
 import type { Room } from '../../../domain/node/placement.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
-import { createAccount } from '../../accounts.ts'
+import { createAccount, setQuotas } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
 
 const database = useDatabase()
@@ -117,12 +117,7 @@ describe('a change of size', () => {
 
   test('is refused above the quota, while another one is under way, and of a server that holds nothing', async () => {
     const server = await place(room(2))
-    await database.db
-      .updateTable('account_quota')
-      .set({ limit: 3 })
-      .where('account_id', '=', accountId)
-      .where('name', '=', 'cores')
-      .execute()
+    await setQuotas(database.db, 3, { accountId, name: 'cores' })
     expect(await refusal(begin(server, room(4)))).toBe('quota_exceeded')
     await begin(server, room(3))
     expect(await refusal(begin(server, room(2), 'op-2'))).toBe('state_not_allowed')

@@ -14,6 +14,7 @@ import { Storage, type StorageSpec, type StorageStatus } from '../../../../resou
 import { useDatabase } from '../../../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../../cloud.ts'
 import { progressOf } from '../../../progress.ts'
+import { setQuotas } from '../../../accounts.ts'
 
 const OTHER_ZONE = 'eu-1-b'
 const CHECKSUM = 'a'.repeat(64)
@@ -28,7 +29,7 @@ beforeAll(async () => {
   ada = await cloud.signUp('ada@example.com')
   bob = await cloud.signUp('bob@example.com')
   for (const name of ['servers', 'custom_images', 'custom_image_gibibytes'])
-    await cloud.db.updateTable('account_quota').set({ limit: 100_000 }).where('name', '=', name).execute()
+    await setQuotas(cloud.db, 100_000, { name })
   cloud.caches.of(Zone).apply(
     await cloud.admin.create(Zone, {
       metadata: { name: OTHER_ZONE },
@@ -318,13 +319,7 @@ describe('create_custom_image', () => {
   })
 
   test('beyond the quota is refused', async () => {
-    const limit = (value: number) =>
-      cloud.db
-        .updateTable('account_quota')
-        .set({ limit: value })
-        .where('account_id', '=', ada.accountId)
-        .where('name', '=', 'custom_images')
-        .execute()
+    const limit = (value: number) => setQuotas(cloud.db, value, { accountId: ada.accountId, name: 'custom_images' })
     await limit(await used())
     const { body } = await make({ zone: cloud.zone, title: 'Never', ...FILE })
     await limit(100_000)

@@ -7,6 +7,7 @@ import { accountNamespace } from '../../../../resources/index.ts'
 import { Network } from '../../../../resources/network/index.ts'
 import { useDatabase } from '../../../database.ts'
 import { type Cloud, openCloud, type Person } from '../../cloud.ts'
+import { setQuotas } from '../../../accounts.ts'
 
 const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0r9gGhxlu2wlyDS0RLbIbtcPQzFXvoXr1hTnTbMjLg ada@example.com'
 const database = useDatabase()
@@ -17,7 +18,7 @@ let count = 0
 beforeAll(async () => {
   cloud = await openCloud(database.db)
   owner = await cloud.signUp('owner@example.com')
-  await database.db.updateTable('account_quota').set({ limit: 1_000_000 }).execute()
+  await setQuotas(database.db, 1_000_000)
   expect(await make({ roles: ['nat_gateway'] })).toMatchObject({ status: 503, body: { reason: 'no_free_address' } })
   const pool = { family: 'ipv4', zone: cloud.zone, state: 'active', use: 'server_ipv4' } as const
   await database.db.transaction().execute((tx) => mirrorPool(tx, { ...pool, id: 'servers', cidr: '198.51.100.0/26' }))
@@ -128,13 +129,7 @@ test('a network has one edge, and is in use by it', async () => {
 })
 
 test('holds quotas: of edges, and of servers for its machines', async () => {
-  const limit = (name: string, value: number) =>
-    database.db
-      .updateTable('account_quota')
-      .set({ limit: value })
-      .where('account_id', '=', owner.accountId)
-      .where('name', '=', name)
-      .execute()
+  const limit = (name: string, value: number) => setQuotas(database.db, value, { accountId: owner.accountId, name })
   const [one, other] = [await network(), await network()]
   await limit('edges', 0)
   expect(await make({ roles: ['nat_gateway'] }, one)).toMatchObject({ status: 422, body: { quota: { name: 'edges' } } })

@@ -5,6 +5,7 @@ import { accountNamespace } from '../../../../resources/index.ts'
 import { Server } from '../../../../resources/server/index.ts'
 import { useDatabase } from '../../../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../../cloud.ts'
+import { setQuotas } from '../../../accounts.ts'
 
 const database = useDatabase()
 let cloud: Cloud
@@ -107,13 +108,7 @@ describe('an init script', () => {
   })
 
   test('is one too many above the limit of the account', async () => {
-    const limit = (value: number) =>
-      cloud.db
-        .updateTable('account_quota')
-        .set({ limit: value })
-        .where('account_id', '=', ada.accountId)
-        .where('name', '=', 'init_scripts')
-        .execute()
+    const limit = (value: number) => setQuotas(cloud.db, value, { accountId: ada.accountId, name: 'init_scripts' })
     await limit((await used()) ?? 0)
     expect((await add()).body).toMatchObject({ status: 422, reason: 'quota_exceeded', quota: { name: 'init_scripts' } })
     await limit(100)

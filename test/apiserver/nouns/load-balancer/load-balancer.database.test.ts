@@ -12,6 +12,7 @@ import { systemRandom } from '../../../../kit/sys/random.ts'
 import { Namespace } from '../../../../kit/kube/object.ts'
 import { useDatabase } from '../../../database.ts'
 import { type Cloud, openCloud, type Person } from '../../cloud.ts'
+import { setQuotas } from '../../../accounts.ts'
 
 const database = useDatabase()
 let cloud: Cloud
@@ -28,7 +29,7 @@ beforeAll(async () => {
   cloud = await openCloud(database.db)
   owner = await cloud.signUp('owner@example.com')
   stranger = await cloud.signUp('stranger@example.com')
-  await database.db.updateTable('account_quota').set({ limit: 1_000_000 }).execute()
+  await setQuotas(database.db, 1_000_000)
   const pool = { family: 'ipv4', zone: cloud.zone, state: 'active', use: 'server_ipv4' } as const
   await database.db.transaction().execute((tx) => mirrorPool(tx, { ...pool, id: 'servers', cidr: '198.51.100.0/26' }))
   const body = { zone: cloud.zone, name: 'back', ipv4_cidr: '10.9.0.0/24' }
@@ -77,8 +78,7 @@ describe('making one', () => {
     await database.db.updateTable('node_capacity').set({ cores: 1 }).execute()
     expect(await creation()).toMatchObject({ status: 503, body: { reason: 'no_capacity' } })
     await database.db.updateTable('node_capacity').set({ cores: 64 }).execute()
-    const limit = (value: number) =>
-      database.db.updateTable('account_quota').set({ limit: value }).where('name', '=', 'servers').execute()
+    const limit = (value: number) => setQuotas(database.db, value, { name: 'servers' })
     await limit(1)
     expect(await creation()).toMatchObject({ status: 422, body: { quota: { name: 'servers' } } })
     await limit(1_000_000)

@@ -10,6 +10,7 @@ import type { Operable } from '../../../../resources/operation/index.ts'
 import { Router } from '../../../../resources/router/index.ts'
 import { useDatabase } from '../../../database.ts'
 import { type Cloud, openCloud, type Person, type Reply } from '../../cloud.ts'
+import { setQuotas } from '../../../accounts.ts'
 
 const database = useDatabase()
 let cloud: Cloud
@@ -25,7 +26,7 @@ beforeAll(async () => {
     metadata: { name: 'bare' },
     spec: { displayName: 'Bare', region: 'eu-1', isClosed: false, capabilities: [] },
   })
-  await database.db.updateTable('account_quota').set({ limit: 1_000 }).execute()
+  await setQuotas(database.db, 1_000)
   const pool = { family: 'ipv4', zone: cloud.zone, state: 'active' } as const
   await database.db.transaction().execute(async (tx) => {
     await mirrorPool(tx, { ...pool, id: 'floating', use: 'floating_ipv4', cidr: '198.51.100.0/29' })

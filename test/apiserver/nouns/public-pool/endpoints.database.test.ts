@@ -11,6 +11,7 @@ import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../..
 import { Server } from '../../../../resources/server/index.ts'
 import { useDatabase } from '../../../database.ts'
 import { type Cloud, openCloud, OPERATOR_TOKEN, type Person, PUBLIC_KEY, type Reply } from '../../cloud.ts'
+import { setQuotas } from '../../../accounts.ts'
 
 const database = useDatabase()
 let cloud: Cloud
@@ -394,11 +395,7 @@ describe('a customer', () => {
   test('of a hundred concurrent requests, each gets a separate address or the answer that there is none', async () => {
     await working(IPV6)
     await working({ ...IPV4, cidr: '203.0.113.0/27' })
-    await cloud.db
-      .updateTable('account_quota')
-      .set({ limit: 1_000_000 })
-      .where('account_id', '=', owner.accountId)
-      .execute()
+    await setQuotas(cloud.db, 1_000_000, { accountId: owner.accountId })
     const replies = await Promise.all(Array.from({ length: 100 }, () => createServer({ public_ipv4: true })))
     const [made, refused] = [
       replies.filter(({ status }) => status === 202),

@@ -6,6 +6,7 @@ import { ServerGroup } from '../../../../resources/server-group/index.ts'
 import { Zone } from '../../../../resources/catalog/index.ts'
 import { useDatabase } from '../../../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../../cloud.ts'
+import { setQuotas } from '../../../accounts.ts'
 
 const database = useDatabase()
 let cloud: Cloud
@@ -160,13 +161,7 @@ describe('a server group', () => {
 
   test('is one too many above the limit of 100', async () => {
     expect((await listQuotas(cloud.db, ada.accountId)).find(({ name }) => name === 'server_groups')?.limit).toBe(100)
-    const limit = (value: number) =>
-      cloud.db
-        .updateTable('account_quota')
-        .set({ limit: value })
-        .where('account_id', '=', ada.accountId)
-        .where('name', '=', 'server_groups')
-        .execute()
+    const limit = (value: number) => setQuotas(cloud.db, value, { accountId: ada.accountId, name: 'server_groups' })
     await limit((await used()) ?? 0)
     expect((await add()).body).toMatchObject({
       status: 422,

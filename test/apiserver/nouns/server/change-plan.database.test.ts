@@ -10,6 +10,7 @@ import { Server, type ServerSpec, type ServerState, type ServerStatus } from '..
 import { useDatabase } from '../../../database.ts'
 import { progressOf } from '../../../progress.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../../cloud.ts'
+import { setQuotas } from '../../../accounts.ts'
 
 const database = useDatabase()
 let cloud: Cloud
@@ -21,13 +22,7 @@ beforeAll(async () => {
   cloud = await openCloud(database.db)
   ada = await cloud.signUp('ada@example.com')
   bob = await cloud.signUp('bob@example.com')
-  for (const name of ['servers', 'cores'])
-    await cloud.db
-      .updateTable('account_quota')
-      .set({ limit: 1_000 })
-      .where('account_id', '=', ada.accountId)
-      .where('name', '=', name)
-      .execute()
+  for (const name of ['servers', 'cores']) await setQuotas(cloud.db, 1_000, { accountId: ada.accountId, name })
   const tiny = await cloud.admin.get(Template, { name: 'tiny-linux' })
   if (tiny === undefined) throw new Error('the catalog has no tiny-linux')
   await cloud.admin.create(Template, { metadata: { name: 'other-linux' }, spec: tiny.spec })
@@ -159,13 +154,7 @@ describe('change_server_plan', () => {
 
   test('is refused above the quota, where no node has room, in bad standing, and to strangers', async () => {
     const id = await server('stopped')
-    const limit = (value: number) =>
-      cloud.db
-        .updateTable('account_quota')
-        .set({ limit: value })
-        .where('account_id', '=', ada.accountId)
-        .where('name', '=', 'memory_mebibytes')
-        .execute()
+    const limit = (value: number) => setQuotas(cloud.db, value, { accountId: ada.accountId, name: 'memory_mebibytes' })
     await limit(1)
     expect((await changePlan(id, { plan: 'starter-1c-1g' })).body).toMatchObject({
       status: 422,

@@ -8,6 +8,7 @@ import { Server } from '../../../../resources/server/index.ts'
 import { useDatabase } from '../../../database.ts'
 import { progressOf } from '../../../progress.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../../cloud.ts'
+import { setQuotas } from '../../../accounts.ts'
 
 const database = useDatabase()
 let cloud: Cloud
@@ -19,12 +20,7 @@ beforeAll(async () => {
   ada = await cloud.signUp('ada@example.com')
   bob = await cloud.signUp('bob@example.com')
   await ada.send('POST', '/v1/ssh-keys', { body: { name: 'laptop', public_key: PUBLIC_KEY } })
-  await cloud.db
-    .updateTable('account_quota')
-    .set({ limit: 100 })
-    .where('account_id', '=', ada.accountId)
-    .where('name', '=', 'servers')
-    .execute()
+  await setQuotas(cloud.db, 100, { accountId: ada.accountId, name: 'servers' })
 })
 afterAll(() => cloud.close())
 
@@ -255,20 +251,10 @@ describe('create_server', () => {
       expect(taken.body.resource).toEqual({ type: 'server', id: first.body.server.id })
       expect(await cloud.auditOf(taken)).toMatchObject([{ action: 'server.create', outcome: 'failed' }])
 
-      await cloud.db
-        .updateTable('account_quota')
-        .set({ limit: 0 })
-        .where('account_id', '=', ada.accountId)
-        .where('name', '=', 'cores')
-        .execute()
+      await setQuotas(cloud.db, 0, { accountId: ada.accountId, name: 'cores' })
       const spent = await create()
       expect([spent.status, spent.body.reason, spent.body.quota.name]).toEqual([422, 'quota_exceeded', 'cores'])
-      await cloud.db
-        .updateTable('account_quota')
-        .set({ limit: 64 })
-        .where('account_id', '=', ada.accountId)
-        .where('name', '=', 'cores')
-        .execute()
+      await setQuotas(cloud.db, 64, { accountId: ada.accountId, name: 'cores' })
 
       await cloud.db.updateTable('node_capacity').set({ is_schedulable: false }).execute()
       const full = await create()

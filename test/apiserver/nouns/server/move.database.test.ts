@@ -11,6 +11,7 @@ import { Storage } from '../../../../resources/storage/index.ts'
 import { useDatabase } from '../../../database.ts'
 import { progressOf } from '../../../progress.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../../cloud.ts'
+import { setQuotas } from '../../../accounts.ts'
 
 const database = useDatabase()
 let cloud: Cloud
@@ -24,12 +25,7 @@ beforeAll(async () => {
   ada = await cloud.signUp('ada@example.com')
   bob = await cloud.signUp('bob@example.com')
   await ada.send('POST', '/v1/ssh-keys', { body: { name: 'laptop', public_key: PUBLIC_KEY } })
-  await cloud.db
-    .updateTable('account_quota')
-    .set({ limit: 100 })
-    .where('account_id', '=', ada.accountId)
-    .where('name', '=', 'servers')
-    .execute()
+  await setQuotas(cloud.db, 100, { accountId: ada.accountId, name: 'servers' })
   await cloud.admin.create(Zone, {
     metadata: { name: OTHER_ZONE },
     spec: { displayName: 'B', region: 'eu-1', isClosed: false, capabilities: [] },

@@ -25,6 +25,7 @@ import { useDatabase } from '../../../database.ts'
 import { askTwice } from '../../ask-twice.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY, type Reply } from '../../cloud.ts'
 import { AT, BARE_ZONE, openWorld, stanza, type World } from '../backup/world.ts'
+import { setQuotas } from '../../../accounts.ts'
 
 const database = useDatabase()
 const golden = new URL('../../../golden/server.txt', import.meta.url)
@@ -44,7 +45,7 @@ beforeAll(async () => {
   cloud = await openCloud(database.db)
   ada = await cloud.signUp('ada@example.com')
   world = await openWorld(cloud, ada)
-  await cloud.db.updateTable('account_quota').set({ limit: 1_000_000 }).execute()
+  await setQuotas(cloud.db, 1_000_000)
   const room = { cores: 100_000, memory_mebibytes: 10_000_000, storage_gibibytes: 100_000 }
   await cloud.db.updateTable('node_capacity').set(room).where('node', '=', cloud.node).execute()
   const spec = { displayName: 'C', region: 'eu-1', isClosed: true, capabilities: [] }

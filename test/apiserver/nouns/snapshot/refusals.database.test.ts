@@ -17,6 +17,7 @@ import { useDatabase } from '../../../database.ts'
 import { until } from '../../../eventually.ts'
 import { lockWaits } from '../../../lock-waits.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY, type Reply } from '../../cloud.ts'
+import { setQuotas } from '../../../accounts.ts'
 
 const SECOND = 'node-a2'
 const SIZE_GIBIBYTES = 10
@@ -34,7 +35,7 @@ beforeAll(async () => {
   await cloud.grant('olga', [{ resources: ['nodes', 'storages'], verbs: ['get', 'list', 'update'] }])
   for (const name of [cloud.node, SECOND])
     await cloud.addNode(name, { room: { cores: 256, memoryMebibytes: 1_048_576, storageGibibytes: 8_192 } })
-  await database.db.updateTable('account_quota').set({ limit: 1_000_000 }).execute()
+  await setQuotas(database.db, 1_000_000)
 })
 afterAll(() => cloud.close())
 

@@ -21,6 +21,7 @@ import { createAccount } from '../../../accounts.ts'
 import { useDatabase } from '../../../database.ts'
 import { type Cloud, fastClock, NODE, openCloud, ZONE } from '../../cloud.ts'
 import { until } from '../../until.ts'
+import { requestedNow } from '../../requested.ts'
 
 const database = useDatabase()
 let cloud: Cloud
@@ -62,14 +63,7 @@ const operations = async () =>
   (await cloud.kubectl.list(Operation, { namespace })).items.map(({ spec, status }) => `${spec.kind} ${status?.status}`)
 const used = async () => (await listQuotas(database.db, accountId)).find(({ name }) => name === 'backups')?.used
 const jobs = async () => (await cloud.kubectl.list(BackupJob, { namespace: nodeNamespace(NODE) })).items
-const stanza = (kind: OperationStanza['kind']): OperationStanza => ({
-  id: newUuid(systemRandom),
-  kind,
-  requestedAt: fastClock.now().toISOString(),
-  deadlineAt: new Date(fastClock.now().getTime() + 43_200_000).toISOString(),
-  actor: 'user:1',
-  requestId: newUuid(systemRandom),
-})
+const stanza = (kind: OperationStanza['kind']): OperationStanza => requestedNow(kind, { seconds: 43_200 })
 const begin = (name: string, operation: OperationStanza) =>
   cloud.kubectl.patch(Backup, key(name), { spec: { operation } })
 const ended = (name: string, { id }: OperationStanza) =>

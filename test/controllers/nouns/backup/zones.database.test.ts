@@ -1,15 +1,15 @@
 /** Each zone keeps its own backups: what is in one is reached in another by copies only. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { KubeObject } from '../../../../kit/kube/object.ts'
-import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
 import { Backup, type BackupSpec, type BackupStatus } from '../../../../resources/backup/index.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
 import { Server, type ServerSpec } from '../../../../resources/server/index.ts'
 import { Storage, type StorageSpec } from '../../../../resources/storage/index.ts'
-import { createAccount } from '../../../accounts.ts'
+import { createAccount, setQuotas } from '../../../accounts.ts'
 import { useDatabase } from '../../../database.ts'
-import { type Cloud, fastClock, NODE, openCloud, ZONE } from '../../cloud.ts'
+import { type Cloud, NODE, openCloud, ZONE } from '../../cloud.ts'
 import { until } from '../../until.ts'
+import { requestedNow } from '../../requested.ts'
 
 const OTHER_NODE = 'n2'
 const OTHER_ZONE = 'zone-2'
@@ -74,14 +74,7 @@ test('a storage that is in another zone now shares nothing with the backups of b
 
   await cloud.kubectl.patch(Backup, key('b1'), {
     spec: {
-      operation: {
-        id: newUuid(systemRandom),
-        kind: 'backup.restore',
-        requestedAt: fastClock.now().toISOString(),
-        deadlineAt: new Date(fastClock.now().getTime() + 43_200_000).toISOString(),
-        actor: 'user:1',
-        requestId: newUuid(systemRandom),
-      },
+      operation: requestedNow('backup.restore', { seconds: 43_200 }),
     },
   })
   expect((await ended('b1', 'backup.restore')).status).toMatchObject({
@@ -133,12 +126,7 @@ test('a backup is copied to the zone that its storage names, and used there when
 test('a copy that cannot be made leaves the backup online, and is in error', async () => {
   await startServer(ZONE)
   await cloud.kubectl.patch(Storage, key('web'), { spec: { backupCopyZone: OTHER_ZONE } })
-  await database.db
-    .updateTable('account_quota')
-    .set({ limit: 1 })
-    .where('account_id', '=', accountId)
-    .where('name', '=', 'backups')
-    .execute()
+  await setQuotas(database.db, 1, { accountId, name: 'backups' })
   expect(await backUp('b1')).toMatchObject({
     state: 'online',
     operation: { status: 'failed', error: expect.stringContaining(`It has no copy in zone ${OTHER_ZONE}: `) },

@@ -37,7 +37,7 @@ import {
   Volume,
 } from '../../../../resources/instance/index.ts'
 import { Storage } from '../../../../resources/storage/index.ts'
-import { createAccount } from '../../../accounts.ts'
+import { createAccount, setQuotas } from '../../../accounts.ts'
 import { useDatabase } from '../../../database.ts'
 import { instanceSpec } from '../../../agents/node/instance-spec.ts'
 import { type Cloud, fastClock, NODE, openCloud, ZONE } from '../../cloud.ts'
@@ -439,7 +439,7 @@ test('the shard of its zone alone forgets what was kept for a deleted object', a
 })
 
 test('of many that were deleted past their controllers most wait', async () => {
-  await database.db.updateTable('account_quota').set({ limit: 1_000 }).where('account_id', '=', accountId).execute()
+  await setQuotas(database.db, 1_000, { accountId })
   for (let index = 0; index < 25; index++) {
     await claimImage(`many-${index}`)
     await wasDeleted('CustomImage', `many-${index}`)

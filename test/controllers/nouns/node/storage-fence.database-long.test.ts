@@ -1,17 +1,16 @@
 /** Nodes that are fenced by their shared storage and come back: real controllers that die again and again, real agents,
  *  storage that remembers whom it refuses. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { OperationKind } from '../../../../domain/operations.ts'
 import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
 import { Instance, nodeNamespace } from '../../../../resources/instance/index.ts'
 import { Node, type NodeStatus } from '../../../../resources/node/index.ts'
 import { Server, type ServerSpec } from '../../../../resources/server/index.ts'
-import type { OperationStanza } from '../../../../resources/kit/shapes.ts'
 import { createAccount } from '../../../accounts.ts'
 import { useDatabase } from '../../../database.ts'
-import { type Cloud, fastClock, openCloud, ZONE } from '../../cloud.ts'
+import { type Cloud, openCloud, ZONE } from '../../cloud.ts'
 import { until } from '../../until.ts'
+import { requestedNow } from '../../requested.ts'
 
 const database = useDatabase()
 const NODES = ['n1', 'n2'] as const
@@ -47,26 +46,19 @@ const inState = (node: string, state: NodeStatus['state']) =>
     (observed) => observed?.status?.state === state,
   )
 const read = () => cloud.kubectl.get(Server, { namespace, name: 'web' })
-const stanza = (kind: OperationKind, args: Record<string, string>): OperationStanza => ({
-  id: newUuid(systemRandom),
-  kind,
-  requestedAt: fastClock.now().toISOString(),
-  deadlineAt: new Date(fastClock.now().getTime() + 600_000).toISOString(),
-  actor: 'user:1',
-  requestId: newUuid(systemRandom),
-  arguments: args,
-})
 const fence = (node: string, args: Record<string, string> = {}) =>
   cloud.kubectl.patch(
     Node,
     { name: node },
     {
       spec: {
-        operation: stanza('node.fence', {
-          method: 'storage_block',
-          reason: 'x',
-          approver: 'olga@example.com',
-          ...args,
+        operation: requestedNow('node.fence', {
+          arguments: {
+            method: 'storage_block',
+            reason: 'x',
+            approver: 'olga@example.com',
+            ...args,
+          },
         }),
       },
     },

@@ -6,7 +6,7 @@ import { accountNamespace } from '../../../../resources/index.ts'
 import { Zone } from '../../../../resources/catalog/index.ts'
 import { ObjectStorage } from '../../../../resources/object-storage/index.ts'
 import { Operation } from '../../../../resources/operation/index.ts'
-import { createAccount } from '../../../accounts.ts'
+import { createAccount, setQuotas } from '../../../accounts.ts'
 import { useDatabase } from '../../../database.ts'
 import { type Cloud, fastClock, openCloud, ZONE } from '../../cloud.ts'
 
@@ -79,12 +79,7 @@ test('is not removed from its store while a request announces it there', async (
 test('follows the quota and the suspension of its account', async () => {
   await create()
   await expect.poll(async () => (await ready())?.reason).toBe('Served')
-  await database.db
-    .updateTable('account_quota')
-    .set({ limit: 2 })
-    .where('account_id', '=', accountId)
-    .where('name', '=', 'object_storage_gibibytes')
-    .execute()
+  await setQuotas(database.db, 2, { accountId, name: 'object_storage_gibibytes' })
   await expect.poll(() => tenant()?.quotaBytes).toBe(2 * 1024 ** 3)
   await database.db
     .updateTable('account')

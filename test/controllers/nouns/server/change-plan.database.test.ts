@@ -11,7 +11,7 @@ import { Operation } from '../../../../resources/operation/index.ts'
 import { Node } from '../../../../resources/node/index.ts'
 import { Plan } from '../../../../resources/catalog/index.ts'
 import { Server, type ServerSpec } from '../../../../resources/server/index.ts'
-import { createAccount } from '../../../accounts.ts'
+import { createAccount, setQuotas } from '../../../accounts.ts'
 import { useDatabase } from '../../../database.ts'
 import { type Cloud, fastClock, openCloud, ZONE } from '../../cloud.ts'
 import { until } from '../../until.ts'
@@ -27,7 +27,7 @@ let namespace: string
 beforeAll(async () => {
   cloud = await openCloud(database.db, undefined, NODES)
   accountId = await createAccount(database.db)
-  await database.db.updateTable('account_quota').set({ limit: 100_000 }).where('account_id', '=', accountId).execute()
+  await setQuotas(database.db, 100_000, { accountId })
   namespace = accountNamespace(accountId)
   await cloud.openAccount(accountId)
   await cloud.kubectl.create(Plan, {

@@ -21,7 +21,7 @@ import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../../../resources/server/index.ts'
 import { Storage, type StorageSpec } from '../../../../resources/storage/index.ts'
-import { createAccount } from '../../../accounts.ts'
+import { createAccount, setQuotas } from '../../../accounts.ts'
 import { useDatabase } from '../../../database.ts'
 import { type Cloud, fastClock, openCloud, ZONE } from '../../cloud.ts'
 import { reconcilerOf } from '../../reconciler-of.ts'
@@ -140,12 +140,7 @@ test('a server that is refused takes no other with it', async () => {
   )
   expect(answers.map(reasonOf).filter((reason) => reason !== 'Claimed')).toEqual(['NameTaken'])
   expect(await held()).toHaveLength(NAMES.length - 1)
-  await database.db
-    .updateTable('account_quota')
-    .set({ limit: NAMES.length })
-    .where('account_id', '=', accountId)
-    .where('name', '=', 'servers')
-    .execute()
+  await setQuotas(database.db, NAMES.length, { accountId, name: 'servers' })
   const late = await Promise.all(['seven', 'eight', 'nine'].map(create))
   expect((await Promise.all(late.map((server) => claim(demandOf(server), server)))).map(reasonOf).sort()).toEqual([
     'Claimed',

@@ -1,6 +1,5 @@
 /** Snapshots on shared storage go with their server to another host, and storages are made from them there. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
 import { Node } from '../../../../resources/node/index.ts'
 import { Server, type ServerSpec } from '../../../../resources/server/index.ts'
@@ -8,8 +7,9 @@ import { Snapshot, type SnapshotSpec } from '../../../../resources/snapshot/inde
 import { Storage, type StorageSpec } from '../../../../resources/storage/index.ts'
 import { createAccount } from '../../../accounts.ts'
 import { useDatabase } from '../../../database.ts'
-import { type Cloud, fastClock, openCloud, ZONE } from '../../cloud.ts'
+import { type Cloud, openCloud, ZONE } from '../../cloud.ts'
 import { until } from '../../until.ts'
+import { requestedNow } from '../../requested.ts'
 
 const database = useDatabase()
 const NODES = ['n1', 'n2'] as const
@@ -53,14 +53,7 @@ test('a storage is made from a snapshot after the server has moved', async () =>
     () => cloud.kubectl.get(Snapshot, key('s1')),
     (found) => found?.status?.state === 'online',
   )
-  const operation = {
-    id: newUuid(systemRandom),
-    kind: 'server.migrate' as const,
-    requestedAt: fastClock.now().toISOString(),
-    deadlineAt: new Date(fastClock.now().getTime() + 3_600_000).toISOString(),
-    actor: 'operator',
-    requestId: newUuid(systemRandom),
-  }
+  const operation = requestedNow('server.migrate', { seconds: 3_600, actor: 'operator' })
   await cloud.kubectl.patch(Server, key('web'), { spec: { operation } })
   const moved = await settled('moved', 'server.migrate')
   expect(moved?.status?.operation).toMatchObject({ status: 'succeeded' })

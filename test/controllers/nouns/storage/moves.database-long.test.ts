@@ -7,7 +7,6 @@ import type { Parts } from '../../../../controllers/kit/parts.ts'
 import { claimStorage, findStorageClaim, reserveStorageMove } from '../../../../db/storage/index.ts'
 import type { OperationKind } from '../../../../domain/operations.ts'
 import { Secret } from '../../../../kit/kube/object.ts'
-import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
 import { nodeNamespace, nodeOf, Volume } from '../../../../resources/instance/index.ts'
 import { Node } from '../../../../resources/node/index.ts'
@@ -19,6 +18,7 @@ import { createAccount } from '../../../accounts.ts'
 import { useDatabase } from '../../../database.ts'
 import { type Cloud, fastClock, openCloud, ZONE } from '../../cloud.ts'
 import { until } from '../../until.ts'
+import { requestedNow } from '../../requested.ts'
 
 const database = useDatabase()
 const NODES = ['n1', 'n2', 'n3'] as const
@@ -38,15 +38,8 @@ beforeEach(async () => {
   await cloud.openAccount(accountId)
 })
 
-const stanza = (kind: OperationKind, args: Record<string, string> = {}): OperationStanza => ({
-  id: newUuid(systemRandom),
-  kind,
-  requestedAt: fastClock.now().toISOString(),
-  deadlineAt: new Date(fastClock.now().getTime() + 3_600_000).toISOString(),
-  actor: 'operator',
-  requestId: newUuid(systemRandom),
-  arguments: args,
-})
+const stanza = (kind: OperationKind, args: Record<string, string> = {}): OperationStanza =>
+  requestedNow(kind, { seconds: 3_600, actor: 'operator', arguments: args })
 const read = (name = 'data') => cloud.kubectl.get(Storage, { namespace, name })
 const ended = async (kind: OperationKind, name = 'data') => {
   const found = await until(

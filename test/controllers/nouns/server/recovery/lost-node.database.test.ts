@@ -3,19 +3,17 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { findCandidate } from '../../../../../db/placement/index.ts'
 import { listQuotas } from '../../../../../db/account/index.ts'
-import type { OperationKind } from '../../../../../domain/operations.ts'
 import type { ResourceType } from '../../../../../kit/kube/object.ts'
-import { newUuid, systemRandom } from '../../../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../../../resources/index.ts'
 import { Instance, Volume } from '../../../../../resources/instance/index.ts'
 import { Node, type NodeStatus } from '../../../../../resources/node/index.ts'
 import { Server, type ServerSpec } from '../../../../../resources/server/index.ts'
-import type { OperationStanza } from '../../../../../resources/kit/shapes.ts'
 import { Storage } from '../../../../../resources/storage/index.ts'
 import { createAccount } from '../../../../accounts.ts'
 import { useDatabase } from '../../../../database.ts'
-import { type Cloud, fastClock, openCloud, ZONE } from '../../../cloud.ts'
+import { type Cloud, openCloud, ZONE } from '../../../cloud.ts'
 import { until } from '../../../until.ts'
+import { requestedNow } from '../../../requested.ts'
 
 const database = useDatabase()
 const NODES = ['n1', 'n2', 'n3'] as const
@@ -44,15 +42,6 @@ const inState = (node: string, state: NodeStatus['state']) =>
     (observed) => observed?.status?.state === state,
   )
 const read = () => cloud.kubectl.get(Server, { namespace, name: 'web' })
-const stanza = (kind: OperationKind, args: Record<string, string>): OperationStanza => ({
-  id: newUuid(systemRandom),
-  kind,
-  requestedAt: fastClock.now().toISOString(),
-  deadlineAt: new Date(fastClock.now().getTime() + 600_000).toISOString(),
-  actor: 'user:1',
-  requestId: newUuid(systemRandom),
-  arguments: args,
-})
 
 /** A started server whose node has fallen silent; the answer names the node. */
 async function lost(): Promise<string> {
@@ -99,11 +88,13 @@ test('released by two people, a server goes without its node, which ends its gue
     { namespace, name: 'web' },
     {
       spec: {
-        operation: stanza('server.force_release', {
-          reason: 'It burned.',
-          approver: 'olga@example.com',
-          attest: 'bob@example.com',
-          lost_node_id: node,
+        operation: requestedNow('server.force_release', {
+          arguments: {
+            reason: 'It burned.',
+            approver: 'olga@example.com',
+            attest: 'bob@example.com',
+            lost_node_id: node,
+          },
         }),
       },
     },
@@ -134,11 +125,13 @@ test('a release is for a lost node: one that is back ends the server itself', as
     { namespace, name: 'web' },
     {
       spec: {
-        operation: stanza('server.force_release', {
-          reason: 'x',
-          approver: 'olga@example.com',
-          attest: 'bob@example.com',
-          lost_node_id: node,
+        operation: requestedNow('server.force_release', {
+          arguments: {
+            reason: 'x',
+            approver: 'olga@example.com',
+            attest: 'bob@example.com',
+            lost_node_id: node,
+          },
         }),
       },
     },
@@ -161,11 +154,13 @@ test(
       { name: node },
       {
         spec: {
-          operation: stanza('node.fence', {
-            method: 'attest',
-            reason: 'It burned.',
-            approver: 'olga@example.com',
-            second_approver: 'bob@example.com',
+          operation: requestedNow('node.fence', {
+            arguments: {
+              method: 'attest',
+              reason: 'It burned.',
+              approver: 'olga@example.com',
+              second_approver: 'bob@example.com',
+            },
           }),
         },
       },
