@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Endpoints } from '../../embedded/cloud.ts'
 import { type DocumentCheck, openDocumentCheck } from '../contract/document-check.ts'
 import { eventually, until } from '../eventually.ts'
@@ -42,14 +43,25 @@ export const PASSWORD = 'a long walk on the beach 1987'
 export const PUBLIC_KEY =
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI test@example.com'
 const OPERATION_MILLISECONDS = 240_000
+const LIMITED_TRIES_MAXIMUM = 30
 
 const isFinal = ({ status }: Operation): boolean =>
   status === 'succeeded' || status === 'failed' || status === 'cancelled'
 
+async function fetchWithinLimit(url: string, init: RequestInit): Promise<Response> {
+  for (let tries = 1; ; tries++) {
+    const response = await fetch(url, init)
+    const seconds = Number(response.headers.get('retry-after'))
+    if (response.status !== 429 || tries === LIMITED_TRIES_MAXIMUM || !(seconds > 0)) return response
+    await response.body?.cancel()
+    await sleep(seconds * 1_000)
+  }
+}
+
 /** One request, whose answer is held against the document that the API serves; bodies are what the caller knows the API
- *  to answer. */
+ *  to answer. Beyond the rate limit it waits as long as the answer says, as the clients of the product do. */
 async function send<Body>(url: string, init: RequestInit, { faultOf }: DocumentCheck): Promise<Answer<Body>> {
-  const response = await fetch(url, init)
+  const response = await fetchWithinLimit(url, init)
   const text = await response.text()
   const fault = faultOf(init.method ?? 'GET', new URL(url).pathname, {
     status: response.status,
