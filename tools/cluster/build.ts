@@ -34,6 +34,9 @@ interface Recipe {
   readonly module?: string
   /** Not a program, but the concatenation of these files of the module that the package names. */
   readonly files?: readonly string[]
+  /** Folder of the command within the module that the package names: it is built there, because its go.mod replaces
+   *  modules, which `go install package@version` refuses. */
+  readonly command?: string
   /** Builds the binary of the package's tests. */
   readonly isTest?: boolean
   readonly linkerFlags: string
@@ -184,6 +187,13 @@ const recipes = {
     files: ['classes', 'contents', 's'].map((end) => `config/crd/snapshot.storage.k8s.io_volumesnapshot${end}.yaml`),
   },
   kubeconform: { version: 'v0.8.0', package: 'github.com/yannh/kubeconform/cmd/kubeconform', linkerFlags: '' },
+  /** OpenTofu: the provider is tested with it as well. */
+  tofu: {
+    version: 'v1.12.6',
+    package: 'github.com/opentofu/opentofu',
+    command: './cmd/tofu',
+    linkerFlags: '-X github.com/opentofu/opentofu/version.dev=no',
+  },
 } satisfies Record<string, Recipe>
 
 export type Tool = keyof typeof recipes
@@ -240,6 +250,11 @@ export async function buildTool(tool: Tool): Promise<string> {
     }
     const command = recipe.isTest ? ['test', '-c', '-vet=off'] : ['build']
     if (recipe.files) await writeFile(partial, await filesOf(recipe, recipe.files))
+    else if (recipe.command !== undefined)
+      await run('go', ['build', ...flags, '-o', partial, recipe.command], {
+        ...options,
+        cwd: await sourceFolder(tool),
+      })
     else if (recipe.module)
       await run('go', [...command, ...flags, '-o', partial, recipe.package], {
         ...options,
