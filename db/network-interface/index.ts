@@ -19,6 +19,12 @@ import type { Queries } from '../kit/open.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../kit/where.ts'
 
+interface ServersKey {
+  readonly accountId: string
+  /** At least one. */
+  readonly serverIds: readonly string[]
+}
+
 interface ServerKey {
   readonly accountId: string
   readonly serverId: string
@@ -245,19 +251,28 @@ export async function requireUntargeted(
     })
 }
 
-/** The floating IPs that point to the server, by network; undefined for its public address. */
+/** The floating IPs that point to each server, by network; undefined for its public address. */
 export async function listFloatingTargets(
   db: Queries,
-  { accountId, serverId }: ServerKey,
-): Promise<ReadonlyMap<string | undefined, readonly string[]>> {
-  const rows = await selectWhere(db, 'floating_ip', { account_id: accountId, server_id: serverId })
-    .select(['id', 'network_id'])
+  { accountId, serverIds }: ServersKey,
+): Promise<ReadonlyMap<string, ReadonlyMap<string | undefined, readonly string[]>>> {
+  const rows = await selectWhere(db, 'floating_ip', { account_id: accountId })
+    .where('server_id', 'in', serverIds)
+    .select(['id', 'network_id', 'server_id'])
     .orderBy('id')
     .execute()
-  const targets = new Map<string | undefined, readonly string[]>()
-  for (const { id, network_id: network } of rows)
-    targets.set(network ?? undefined, [...(targets.get(network ?? undefined) ?? []), id])
-  return targets
+  const servers = Map.groupBy(rows, ({ server_id: id }) => id ?? '')
+  return new Map(
+    [...servers].map(([id, own]) => [
+      id,
+      new Map(
+        [...Map.groupBy(own, ({ network_id: network }) => network ?? undefined)].map(([network, targets]) => [
+          network,
+          targets.map((target) => target.id),
+        ]),
+      ),
+    ]),
+  )
 }
 
 /** Releases the interface that a change has claimed and did not write. Meanwhile the server's spec may attach it to the
@@ -302,7 +317,9 @@ export async function requireNoInterfaces(db: Queries, server: ServerKey): Promi
     throw conflict('in_use', 'The server is in a private network, which stays in its zone. Detach it first.', {
       resource: { type: 'network', id: first.networkId },
     })
-  const [floating] = [...(await listFloatingTargets(db, server)).values()].flat()
+  const { accountId, serverId } = server
+  const targets = await listFloatingTargets(db, { accountId, serverIds: [serverId] })
+  const [floating] = [...(targets.get(serverId)?.values() ?? [])].flat()
   if (floating !== undefined)
     throw conflict('in_use', 'A floating IP is assigned to the server, which stays in its zone. Unassign it first.', {
       resource: { type: 'floating_ip', id: floating },
@@ -313,11 +330,27 @@ export async function requireNoInterfaces(db: Queries, server: ServerKey): Promi
 export const listInterfaces = async (db: Queries, server: ServerKey): Promise<readonly ClaimedInterface[]> =>
   (await claimedInterfaces(db, server).execute()).map(toClaimedInterface)
 
+/** By server; each by slot. */
+export async function listInterfacesOf(
+  db: Queries,
+  { accountId, serverIds }: ServersKey,
+): Promise<ReadonlyMap<string, readonly ClaimedInterface[]>> {
+  const rows = await interfacesOfAccount(db, accountId)
+    .where('network_interface.server_id', 'in', serverIds)
+    .select('network_interface.server_id')
+    .execute()
+  return new Map(
+    [...Map.groupBy(rows, ({ server_id: id }) => id)].map(([id, own]) => [id, own.map(toClaimedInterface)]),
+  )
+}
+
 /** The query of `listInterfaces`, also as part of another query whose columns name the server. */
 export const claimedInterfaces = (
   db: Queries,
   { accountId, serverId }: { readonly [Name in keyof ServerKey]: string | Expression<string> },
-) =>
+) => interfacesOfAccount(db, accountId).where('network_interface.server_id', '=', serverId)
+
+const interfacesOfAccount = (db: Queries, accountId: string | Expression<string>) =>
   db
     .selectFrom('network_interface')
     .innerJoin('network', (join) =>
@@ -327,7 +360,6 @@ export const claimedInterfaces = (
     )
     .select(INTERFACE_COLUMNS)
     .where('network_interface.account_id', '=', accountId)
-    .where('network_interface.server_id', '=', serverId)
     .orderBy('network_interface.slot')
 
 const INTERFACE_COLUMNS = [

@@ -7,6 +7,9 @@ import type { Route } from '../../kit/http/route.ts'
 /** Values of an attribute by which a change is chosen; of a list, that it has no members. */
 type Values = Readonly<Record<string, string | boolean | null | readonly []>>
 
+/** A value of `include` of the list of the noun, and a field of the member of that name: `parts.firewall`. */
+type Inclusion = `${string}.${string}`
+
 /** A change in place, in the order in which they are made. */
 export type ManagedChange =
   /** Sends attributes, by their names or by those of the body. */
@@ -28,6 +31,8 @@ export type ManagedChange =
       readonly expects?: readonly string[]
       /** Reads the attribute, which the view lacks. */
       readonly readBy?: Route
+      /** Where a list with `include` shows the same. */
+      readonly listed?: Inclusion
     }
   /** Brings about a value. */
   | { readonly by: Route; readonly when: Values }
@@ -38,6 +43,7 @@ export type ManagedChange =
       readonly key: string
       /** Lists the members, where the view does not. */
       readonly list?: Route
+      readonly listed?: Inclusion
       readonly add: Route
       readonly remove: Route
       readonly moves?: readonly string[]

@@ -17,8 +17,14 @@ import {
   namedTarget,
   toOperationView,
 } from '../operation/index.ts'
-import { FirewallInput, getServerFirewall, setServerFirewall } from './firewall.ts'
-import { attachServerNetwork, detachServerNetwork, listServerInterfaces, NetworksInput } from './interfaces.ts'
+import { FirewallInput, FirewallView, getServerFirewall, setServerFirewall } from './firewall.ts'
+import {
+  attachServerNetwork,
+  detachServerNetwork,
+  InterfaceView,
+  listServerInterfaces,
+  NetworksInput,
+} from './interfaces.ts'
 import {
   FORGOTTEN,
   HOST_CONDITION,
@@ -126,6 +132,13 @@ export const ServerView = z
     created_at: DateTime,
     started_at: DateTime.nullable(),
     hourly_price_millicents: z.int(),
+    parts: z
+      .strictObject({
+        interfaces: z.array(InterfaceView).describe('All interfaces, the public one first.'),
+        firewall: FirewallView,
+      })
+      .optional()
+      .describe('Its interfaces and its firewall, as their own routes show them: in lists with include=parts.'),
   })
   .meta({ id: 'Server' })
 export type ServerView = z.infer<typeof ServerView>
@@ -376,7 +389,11 @@ const verbs = verbsOf({ path: '/v1/servers', noun: 'server', view: ServerView })
 export const listServers = verbs.list('list_servers', {
   summary: 'List servers',
   description: 'Newest first. A server must have every given label.',
-  query: PageQuery.extend({ label: LabelFilters, hostname: z.string().min(1).max(63).optional() }),
+  query: PageQuery.extend({
+    label: LabelFilters,
+    hostname: z.string().min(1).max(63).optional(),
+    include: z.enum(['parts']).optional().describe('parts shows the interfaces and the firewall of each server.'),
+  }),
 })
 
 export const createServer = verbs.create('create_server', {

@@ -32,6 +32,8 @@ const PROVEN: Readonly<Record<string, readonly [file: string, name: string]>> = 
   'credentials.host': [DATABASE, 'shows its password once it runs, with its own host, for clients that verify'],
   'server.public_ipv4': [PUBLIC, GUESTS],
   'server.public_ipv6': [PUBLIC, GUESTS],
+  'server.parts.interfaces.ipv4_address': [PRIVATE, RESOLVER],
+  'server.parts.interfaces.ipv6_address': [PRIVATE, BETWEEN],
   // nodes are servers
   'node_pool.nodes.public_ipv4': [PUBLIC, GUESTS],
   'node_pool.nodes.public_ipv6': [PUBLIC, GUESTS],

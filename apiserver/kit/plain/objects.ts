@@ -224,14 +224,27 @@ const PAGES_BYTES = 16 * 1024 * 1024
 
 type ListQuery = { readonly cursor?: string | undefined; readonly limit: number }
 
+/** Members that a list shows beside those of the view, for each item; undefined when the query asks for none. */
+type AlsoShown<Spec, Status, Query> = (
+  accountId: string,
+  query: Query,
+  items: readonly KubeObject<Spec, Status>[],
+) => Promise<readonly object[] | undefined>
+
+/** An encoded object with more members. */
+const withMembers = (json: Buffer, members: object): Buffer =>
+  Buffer.concat([json.subarray(0, -1), Buffer.from(`,${JSON.stringify(members).slice(1)}`)])
+
 /** Pages are joined from objects that are encoded already, and cached as long as they stay the same. */
 export const listObjects = <Spec, Status, View, Query extends ListQuery>(
   { cursors }: Pick<Parts, 'cursors'>,
   objects: Objects<Spec, Status, View>,
   route: Route<z.ZodType, z.ZodType<Query>>,
   filterOf: (query: Query) => Filter,
+  alsoOf?: AlsoShown<Spec, Status, Query>,
 ): Endpoint => {
   const pages = createEncodedPages(PAGES_BYTES)
+  const passing = createEncodedPages(0)
   return customerEndpoint(
     route,
     async ({ caller, ...call }: Call<Route<z.ZodType, z.ZodType<ListQuery>>, Customer>) => {
@@ -245,7 +258,10 @@ export const listObjects = <Spec, Status, View, Query extends ListQuery>(
         positionOf,
         { viewsOf: (found) => found, facetsOf: objects.facetsOf, batchItems: READ_ITEMS_MAXIMUM },
       )
-      return { status: 200, json: pages.join(items.map(objects.jsonOf), nextCursor) }
+      const also = await alsoOf?.(caller.accountId, query, items)
+      if (also === undefined) return { status: 200, json: pages.join(items.map(objects.jsonOf), nextCursor) }
+      const longer = items.map((item, index) => withMembers(objects.jsonOf(item), also[index] ?? {}))
+      return { status: 200, json: passing.join(longer, nextCursor) }
     },
   )
 }

@@ -27,6 +27,7 @@ import { operate } from '../../kit/change/operate.ts'
 import type { Parts } from '../../kit/parts.ts'
 import { etagOfObject, getObject, labelsOfQuery, listObjects } from '../../kit/plain/objects.ts'
 import { changeEndpoints, changerOf } from '../../kit/rest.ts'
+import { interfacesOf } from './interfaces.ts'
 import type { ServerObject, Servers } from './objects.ts'
 
 /** What the changes of that name do to a managed machine. */
@@ -41,10 +42,19 @@ const requireOwn = ({ spec: { managedBy } }: ServerObject, change: string): void
 
 export const serverEndpoints = (parts: Parts, servers: Servers): readonly Endpoint[] => [
   getObject(servers, getServer),
-  listObjects(parts, servers, listServers, ({ hostname, label }) => ({
-    labels: labelsOfQuery(label),
-    fields: { hostname },
-  })),
+  listObjects(
+    parts,
+    servers,
+    listServers,
+    ({ hostname, label }) => ({ labels: labelsOfQuery(label), fields: { hostname } }),
+    async (accountId, { include }, items) => {
+      if (include === undefined || items.length === 0) return undefined
+      const interfaces = await interfacesOf(parts, accountId, items)
+      return items.map((server, index) => ({
+        parts: { interfaces: interfaces[index], firewall: toFirewallView(server) },
+      }))
+    },
+  ),
   ...changeEndpoints(parts, serverChanges, { ...servers, requireOwn }),
   customerEndpoint(restartServer, (call) =>
     operate(parts, servers, call, {

@@ -8,7 +8,7 @@ import {
   findInterface,
   type InterfaceDemand,
   listFloatingTargets,
-  listInterfaces,
+  listInterfacesOf,
   withdrawInterface,
   requireUntargeted,
 } from '../../../db/network-interface/index.ts'
@@ -31,13 +31,7 @@ import type { ServerObject, Servers } from './objects.ts'
 
 export const interfaceEndpoints = (parts: Parts, servers: Servers): readonly Endpoint[] => [
   customerEndpoint(listServerInterfaces, async ({ caller: { accountId }, params: { id: serverId } }) => {
-    const server = await servers.read(accountId, serverId)
-    const interfaces = await listInterfaces(parts.db, { accountId, serverId })
-    const targets = await listFloatingTargets(parts.db, { accountId, serverId })
-    const items = [
-      publicView(server, targets.get(undefined)),
-      ...interfaces.map((each) => privateView(serverId, each, targets.get(each.networkId))),
-    ]
+    const [items = []] = await interfacesOf(parts, accountId, [await servers.read(accountId, serverId)])
     return { status: 200, body: { items, next_cursor: null } }
   }),
   customerEndpoint(attachServerNetwork, async (call) => {
@@ -92,6 +86,25 @@ export const interfaceEndpoints = (parts: Parts, servers: Servers): readonly End
     })
   }),
 ]
+
+/** The interfaces of each server, the public one first. */
+export async function interfacesOf(
+  { db }: Pick<Parts, 'db'>,
+  accountId: string,
+  servers: readonly ServerObject[],
+): Promise<readonly InterfaceView[][]> {
+  const serverIds = servers.map(({ metadata: { name } }) => name)
+  const interfaces = await listInterfacesOf(db, { accountId, serverIds })
+  const targets = await listFloatingTargets(db, { accountId, serverIds })
+  return servers.map((server) => {
+    const { name } = server.metadata
+    const own = targets.get(name)
+    return [
+      publicView(server, own?.get(undefined)),
+      ...(interfaces.get(name) ?? []).map((each) => privateView(name, each, own?.get(each.networkId))),
+    ]
+  })
+}
 
 /** Of the public interface: there is one for each server. */
 const publicIdOf = ({ metadata: { uid = '' } }: ServerObject): string => uid

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -48,14 +49,16 @@ type Change struct {
 	Moves []string          `json:"moves"`
 	Grows bool              `json:"grows"`
 	// Facts that are sent along.
-	Expects []string       `json:"expects"`
-	ReadBy  *Call          `json:"readBy"`
-	When    map[string]any `json:"when"`
-	Each    string         `json:"each"`
-	Key     string         `json:"key"`
-	List    *Call          `json:"list"`
-	Add     *Call          `json:"add"`
-	Remove  *Call          `json:"remove"`
+	Expects []string `json:"expects"`
+	ReadBy  *Call    `json:"readBy"`
+	// Where items of the list show it when it includes that: `parts.firewall`.
+	Listed string         `json:"listed"`
+	When   map[string]any `json:"when"`
+	Each   string         `json:"each"`
+	Key    string         `json:"key"`
+	List   *Call          `json:"list"`
+	Add    *Call          `json:"add"`
+	Remove *Call          `json:"remove"`
 	// What it takes in the meantime: the plan does not say it.
 	Rolls unused `json:"rolls"`
 }
@@ -220,6 +223,26 @@ func (n *Noun) ReadApart(name string) *Call {
 		}
 	}
 	return nil
+}
+
+// Included is what the list has to include so that its items show everything; empty when they do.
+func (n *Noun) Included() string {
+	for _, change := range n.Changes {
+		if included, _, isThere := strings.Cut(change.Listed, "."); isThere && slices.Contains(n.Routes.List.Takes, "include") {
+			return included
+		}
+	}
+	return ""
+}
+
+// ListedAt is where an item of the list shows the attribute, if the list includes that.
+func (n *Noun) ListedAt(name string) string {
+	for _, change := range n.Changes {
+		if _, isSet := change.Sets[name]; change.Listed != "" && (isSet || change.Each == name) {
+			return change.Listed
+		}
+	}
+	return ""
 }
 
 // BringAbout answers the change that gives the attribute a value.

@@ -145,6 +145,7 @@ func (s *Server) create(ctx context.Context, plan *change, key string) (map[stri
 	if key != "" {
 		request.Key = key
 	}
+	defer s.hasChanged()
 	answer, err := s.client.Send(ctx, request)
 	if err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ func (s *Server) ReadResource(
 	}
 	response := &tfprotov6.ReadResourceResponse{Private: request.Private, NewIdentity: request.CurrentIdentity}
 	id, _ := before["id"].(string)
-	state, err := s.read(ctx, resource.noun, id, before, isFresh(before))
+	state, err := s.readAfter(ctx, resource.noun, id, before, isFresh(before), false)
 	switch {
 	case service.IsGone(err):
 		state = nil

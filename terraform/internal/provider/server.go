@@ -20,6 +20,7 @@ type Server struct {
 	sources   map[string]*source
 	client    *service.Client
 	settings  settings
+	gathering gathering
 }
 
 // New is a provider of these nouns.

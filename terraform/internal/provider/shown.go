@@ -17,13 +17,30 @@ import (
 func (s *Server) read(
 	ctx context.Context, noun *definition.Noun, id string, before map[string]any, isNew bool,
 ) (map[string]any, error) {
-	shown, err := s.readOwn(ctx, noun, id)
+	return s.readAfter(ctx, noun, id, before, isNew, true)
+}
+
+// readAfter is read; what is not fresh may be some seconds old, unless this provider has changed something since.
+func (s *Server) readAfter(
+	ctx context.Context, noun *definition.Noun, id string, before map[string]any, isNew, isFresh bool,
+) (map[string]any, error) {
+	listed, err := s.item(ctx, noun, id, isFresh)
 	if err != nil {
 		return nil, err
+	}
+	shown := copyOf(listed)
+	if listed == nil {
+		if shown, err = s.readOwn(ctx, noun, id); err != nil {
+			return nil, err
+		}
 	}
 	for name := range noun.Attributes {
 		call := noun.ReadApart(name)
 		if call == nil {
+			continue
+		}
+		if part, isListed := shownAt(listed, name, noun.ListedAt(name)); isListed && noun.ListedAt(name) != "" {
+			shown[name] = partOf(noun, name, part)
 			continue
 		}
 		if shown[name], err = s.readApart(ctx, noun, name, call, id); err != nil {
@@ -56,17 +73,11 @@ func (s *Server) readApart(
 		if err != nil {
 			return nil, err
 		}
-		list := []any{}
-		for _, member := range members {
-			switch {
-			case member[change.Key] == nil:
-			case noun.Attributes[name].Kind.Element.Type == definition.Object:
-				list = append(list, member)
-			default:
-				list = append(list, member[change.Key])
-			}
+		list := make([]any, len(members))
+		for index, member := range members {
+			list[index] = member
 		}
-		return list, nil
+		return partOf(noun, name, list), nil
 	}
 	answer, err := s.client.Send(ctx, service.Request{Method: http.MethodGet, Path: fill(call.Path, id)})
 	if err != nil {
@@ -78,6 +89,26 @@ func (s *Server) readApart(
 		}
 	}
 	return answer, nil
+}
+
+// partOf is an attribute that another request shows: of a list, only the members that have a key.
+func partOf(noun *definition.Noun, name string, shown any) any {
+	change := noun.EachOf(name)
+	if change == nil {
+		return shown
+	}
+	list := []any{}
+	for _, each := range value.ListOf(shown) {
+		member := value.ObjectOf(each)
+		switch {
+		case member[change.Key] == nil:
+		case noun.Attributes[name].Kind.Element.Type == definition.Object:
+			list = append(list, member)
+		default:
+			list = append(list, member[change.Key])
+		}
+	}
+	return list
 }
 
 // attributesShown makes attributes of what the service shows.

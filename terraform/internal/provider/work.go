@@ -23,6 +23,7 @@ type work struct {
 // call sends a request and waits for its operation.
 func (s *Server) call(ctx context.Context, request service.Request) (map[string]any, error) {
 	// a request that is on its way is not cut off: only waiting ends
+	defer s.hasChanged()
 	answer, err := s.client.Send(context.WithoutCancel(ctx), request)
 	if err != nil {
 		return nil, err
@@ -35,6 +36,7 @@ func (s *Server) call(ctx context.Context, request service.Request) (map[string]
 
 // callRemoval removes what the request is about, and is content when it has left already.
 func (s *Server) callRemoval(ctx context.Context, request service.Request) error {
+	defer s.hasChanged()
 	answer, err := s.client.SendOwn(context.WithoutCancel(ctx), request)
 	if service.IsGone(err) {
 		return nil

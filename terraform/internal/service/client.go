@@ -21,7 +21,13 @@ const (
 	triesBeforeAnswer = 2
 	triesAfterAnswer  = 8
 	refusalsMost      = 10
-	pauseMost         = time.Minute
+	// Operations that a request waits for before its turn.
+	busyMost  = 100
+	pauseMost = time.Minute
+	// The most that a service may say: what is longer comes from another program.
+	answerBytesMost = 64 << 20
+	listBytesMost   = 256 << 20
+	pagesMost       = 10_000
 )
 
 // pauseLeast is the time between two requests; tests shorten it.
@@ -58,7 +64,11 @@ type Request struct {
 	Body any
 	// Of a POST that is carried out once.
 	Key string
+	// Where the size of the answer goes.
+	size *int
 }
+
+var errTooLong = errors.New("the answer is longer than any of this service")
 
 // mayRepeat is true for a request that does the same when it is sent twice.
 func (r *Request) mayRepeat() bool {
@@ -90,10 +100,12 @@ func (c *Client) Send(ctx context.Context, request Request) (map[string]any, err
 			return nil, err
 		}
 	}
-	lost, refused := 0, 0
+	lost, refused, busy := 0, 0, 0
 	for {
 		answer, problem, err := c.once(ctx, request, body)
 		switch {
+		case errors.Is(err, errTooLong):
+			return nil, err
 		case err != nil:
 			lost++
 			if lost >= c.tries() || ctx.Err() != nil {
@@ -105,6 +117,9 @@ func (c *Client) Send(ctx context.Context, request Request) (map[string]any, err
 		case problem == nil:
 			return answer, nil
 		case problem.ActiveOperation != "" && problem.Status == http.StatusConflict:
+			if busy++; busy > busyMost {
+				return nil, problem
+			}
 			// Its result is of no interest: the service judges the request itself afterwards.
 			if err := c.Wait(ctx, Operation{ID: problem.ActiveOperation}); err != nil {
 				var failed *Failed
@@ -163,9 +178,15 @@ func (c *Client) once(ctx context.Context, request Request, body []byte) (map[st
 		return nil, nil, err
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
+	text, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMost+1))
 	if err != nil {
 		return nil, nil, err
+	}
+	if len(text) > answerBytesMost {
+		return nil, nil, fmt.Errorf("%s: %w", request.Path, errTooLong)
+	}
+	if request.size != nil {
+		*request.size = len(text)
 	}
 	c.hasAnswered.Store(true)
 	if response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusMultipleChoices {
@@ -192,19 +213,31 @@ func pause(ctx context.Context, wanted time.Duration) error {
 
 // Items answers a complete list, page by page where it has pages.
 func (c *Client) Items(ctx context.Context, path string, query url.Values) ([]map[string]any, error) {
-	var items []map[string]any
+	items, isWhole, err := c.FirstItems(ctx, path, query, pagesMost)
+	if err == nil && !isWhole {
+		err = fmt.Errorf("the list of %s does not end", path)
+	}
+	return items, err
+}
+
+// FirstItems answers the items of so many pages, and whether the list has no others.
+func (c *Client) FirstItems(
+	ctx context.Context, path string, query url.Values, pages int,
+) (items []map[string]any, isWhole bool, err error) {
 	asked := url.Values{}
 	for name, values := range query {
 		asked[name] = values
 	}
-	for {
-		page, err := c.Send(ctx, Request{Method: http.MethodGet, Path: path, Query: asked})
+	bytes, seen := 0, map[string]bool{}
+	for range pages {
+		var size int
+		page, err := c.Send(ctx, Request{Method: http.MethodGet, Path: path, Query: asked, size: &size})
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		list, isList := page["items"].([]any)
 		if !isList {
-			return nil, fmt.Errorf("the answer of %s is no list", path)
+			return nil, false, fmt.Errorf("the answer of %s is no list", path)
 		}
 		for _, each := range list {
 			if item, isObject := each.(map[string]any); isObject {
@@ -213,8 +246,16 @@ func (c *Client) Items(ctx context.Context, path string, query url.Values) ([]ma
 		}
 		cursor, _ := page["next_cursor"].(string)
 		if cursor == "" {
-			return items, nil
+			return items, true, nil
 		}
+		if bytes += size; bytes > listBytesMost {
+			return nil, false, fmt.Errorf("the list of %s is longer than any of this service", path)
+		}
+		if seen[cursor] {
+			return nil, false, fmt.Errorf("the list of %s leads back to a page that it had before", path)
+		}
+		seen[cursor] = true
 		asked.Set("cursor", cursor)
 	}
+	return items, false, nil
 }

@@ -13,6 +13,10 @@ const (
 	// Clocks differ, and the service ends an operation itself at its deadline.
 	afterDeadline = time.Minute
 	early         = 19 * time.Second
+	// No operation has a later deadline.
+	waitMost = 7 * 24 * time.Hour
+	// Of what an operation shows, before the wait gets slower.
+	changesMost = 100
 )
 
 // Operation is a change that takes time.
@@ -52,7 +56,7 @@ func (f *Failed) Error() string {
 // Wait ends when the operation does, or at its deadline, or with the context. Only the wait ends then: the operation
 // goes on.
 func (c *Client) Wait(ctx context.Context, operation Operation) error {
-	latest := operation
+	latest, begun, changes := operation, time.Now(), 0
 	for {
 		switch latest.Status {
 		case "succeeded":
@@ -60,12 +64,13 @@ func (c *Client) Wait(ctx context.Context, operation Operation) error {
 		case "failed", "cancelled":
 			return &Failed{latest}
 		}
-		if !latest.Deadline.IsZero() && time.Now().After(latest.Deadline.Add(afterDeadline)) {
+		isLate := !latest.Deadline.IsZero() && time.Now().After(latest.Deadline.Add(afterDeadline))
+		if isLate || time.Since(begun) > waitMost {
 			return fmt.Errorf("operation %s (%s) has not ended by its deadline; it is at step %q", latest.ID, latest.Kind, latest.Step)
 		}
 		sent := time.Now()
 		answer, err := c.Send(ctx, Request{
-			Method: http.MethodGet, Path: "/v1/operations/" + operation.ID, Query: url.Values{"wait": {waitSeconds}},
+			Method: http.MethodGet, Path: "/v1/operations/" + url.PathEscape(operation.ID), Query: url.Values{"wait": {waitSeconds}},
 		})
 		if ctx.Err() != nil {
 			return fmt.Errorf("operation %s is still at step %q; it goes on without being waited for: %w", operation.ID, latest.Step, ctx.Err())
@@ -77,7 +82,7 @@ func (c *Client) Wait(ctx context.Context, operation Operation) error {
 		if next == nil {
 			return fmt.Errorf("operation %s is not in its answer", operation.ID)
 		}
-		if *next == latest && time.Since(sent) < early {
+		if changes++; (*next == latest || changes > changesMost) && time.Since(sent) < early {
 			if err := pause(ctx, pauseLeast); err != nil {
 				return err
 			}

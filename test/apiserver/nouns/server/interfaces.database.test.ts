@@ -65,6 +65,21 @@ const attach = (id: string, body: object = { network_id: networkId }, by = ada) 
   by.send('POST', `/v1/servers/${id}/interfaces`, { body })
 const interfacesOf = async (id: string) => (await ada.send('GET', `/v1/servers/${id}/interfaces`)).body
 
+test('a list shows the interfaces and the firewall of each server when it is asked to', async () => {
+  const [alone, attached] = [await createSettled(), await createSettled({ networks: [{ network_id: networkId }] })]
+  const query = `id=${alone}&id=${attached}`
+  const { items } = (await ada.send('GET', `/v1/servers?include=parts&${query}`)).body
+  for (const { id, parts } of items) {
+    expect(parts.interfaces).toEqual((await interfacesOf(id)).items)
+    expect({ firewall: parts.firewall }).toEqual((await ada.send('GET', `/v1/servers/${id}/firewall`)).body)
+  }
+  expect(items.map(({ parts }: { parts: { interfaces: [] } }) => parts.interfaces.length).toSorted()).toEqual([1, 2])
+  const { items: short } = (await ada.send('GET', `/v1/servers?${query}`)).body
+  expect(short).toEqual(items.map(({ parts: _parts, ...server }: { parts: object }) => server))
+  expect((await ada.send('GET', `/v1/servers?include=parts&hostname=nobody`)).body.items).toEqual([])
+  expect((await bob.send('GET', `/v1/servers?include=parts&${query}`)).body.items).toEqual([])
+})
+
 test('a server has its public interface alone', async () => {
   const id = await createSettled()
   const uid = (await cloud.admin.get(Server, { namespace: namespace(), name: id }))?.metadata.uid
