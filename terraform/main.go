@@ -28,7 +28,15 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	serve := func() tfprotov6.ProviderServer { return provider.New(nouns, version) }
+	secrets, actions, err := definition.ParseVerbs(definitions, nouns)
+	if err != nil {
+		log.Fatal(err)
+	}
+	serve := func() tfprotov6.ProviderServer {
+		server := provider.New(nouns, version)
+		server.Offer(secrets, actions)
+		return server
+	}
 	if err := tf6server.Serve(address, serve); err != nil {
 		log.Fatal(err)
 	}

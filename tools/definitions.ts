@@ -145,12 +145,46 @@ const keptBy = ({ routes: { create, list, read, remove }, changes }: ManagedNoun
 
 const pathOf = ({ routes: { read, create } }: ManagedNoun): string => (read ?? create).path
 
-/** What else can be done with a noun: its secrets are read, and verbs set no field. */
-function besides(below: readonly Route[]): Readonly<Record<string, readonly object[]>> {
-  const offered = below.filter(({ audience, budget }) => audience === 'customer' && budget !== 'console')
+/** A request that keeps nothing as it is written: what it takes, and what it answers. */
+const verbOf = (route: Route): object => {
+  const { summary, query, body, answers, takesDryRun } = route
+  const schemasOf = (schema: z.ZodType | null, io: 'input' | 'output') =>
+    Object.fromEntries(Object.entries(shapeOf(schema)).map(([name, part]) => [name, schemaOf(part, io)]))
+  const required = Object.entries({ ...shapeOf(query), ...shapeOf(body) }).filter(
+    ([, part]) => !part.safeParse(undefined).success,
+  )
+  const { dry_run: _dryRun, ...asked } = schemasOf(query, 'output')
   return {
-    secrets: offered.filter(({ isCredentialRead }) => isCredentialRead).map(callOf),
-    actions: offered.filter(({ method, isCredentialRead }) => method !== 'GET' && !isCredentialRead).map(callOf),
+    ...callOf(route),
+    summary,
+    ...(takesDryRun ? { dryRun: true } : {}),
+    query: asked,
+    body: schemasOf(body, 'input'),
+    required: required.map(([name]) => name),
+    ...(route.isCredentialRead ? { shows: schemasOf(answers[200] ?? null, 'output') } : {}),
+  }
+}
+
+/** The path names something within the noun, besides its own id. */
+function isOfPart(own: string, path: string): boolean {
+  const below = path.slice(own.length)
+  return (own.endsWith('}') ? below : below.replace(/^\/\{[^}]*\}/, '')).includes('{')
+}
+
+/** Its secrets are read, and verbs set no field. Those of its parts are not its own. */
+function besides(noun: ManagedNoun, below: readonly Route[]): Readonly<Record<string, readonly object[]>> {
+  const settings = new Set(noun.changes.flatMap((change) => ('by' in change ? [change.by.path] : [])))
+  const offered = below.filter(
+    ({ audience, budget, mediaType, path }) =>
+      audience === 'customer' &&
+      budget !== 'console' &&
+      mediaType === 'application/json' &&
+      !settings.has(path) &&
+      !isOfPart(pathOf(noun), path),
+  )
+  return {
+    secrets: offered.filter(({ isCredentialRead }) => isCredentialRead).map(verbOf),
+    actions: offered.filter(({ method, isCredentialRead }) => method !== 'GET' && !isCredentialRead).map(verbOf),
   }
 }
 
@@ -192,7 +226,7 @@ export function definitionsText(nouns: readonly ManagedNoun[], routes: readonly 
     return {
       noun: noun.noun,
       ...(UNTRIED.includes(noun.noun) ? { untried: true } : {}),
-      ...defined({ key: noun.key, identity: noun.identity }),
+      ...defined({ formerly: noun.formerly, key: noun.key, identity: noun.identity }),
       ...(parent === undefined ? {} : { parent: parentOf(parent) }),
       names: noun.names,
       uniqueIn: noun.uniqueIn ?? null,
@@ -209,7 +243,7 @@ export function definitionsText(nouns: readonly ManagedNoun[], routes: readonly 
       changes: noun.changes.map(changeOf),
       attributes: attributesOf(noun),
       moments: momentsOf(noun),
-      ...besides(others.get(noun) ?? []),
+      ...besides(noun, others.get(noun) ?? []),
     }
   })
   return `${JSON.stringify({ format: DEFINITIONS_FORMAT, nouns: definitions }, null, 2)}\n`

@@ -58,6 +58,8 @@ interface ManagedMembers {
 }
 
 export interface ManagedField extends ManagedMembers {
+  /** Names that it had in releases before: programs rename it in what they remember. */
+  readonly formerly?: readonly string[]
   /** The field of the creation that says it, by value. */
   readonly creates?: { readonly field: string; readonly values: Readonly<Record<string, boolean>> }
   /** When nobody writes it, and neither creation nor view say so. */
@@ -118,6 +120,8 @@ export interface ManagedParent {
 export interface ManagedNoun {
   /** As in the ids of its routes: `ssh_key`. */
   readonly noun: string
+  /** Names that it had in releases before. */
+  readonly formerly?: readonly string[]
   /** As in answers, where that is another name. */
   readonly key?: string
   readonly view: z.ZodObject

@@ -77,6 +77,8 @@ type Attribute struct {
 	Mode    string   `json:"mode"`
 	Default any      `json:"default"`
 	Creates *Creates `json:"creates"`
+	// Names that it had in older releases.
+	Formerly []string `json:"formerly"`
 	// "nothing" or "presence".
 	Shows    string `json:"shows"`
 	As       string `json:"as"`
@@ -151,6 +153,8 @@ type Parent struct {
 // Noun is a type of objects.
 type Noun struct {
 	Noun string `json:"noun"`
+	// Names that it had in older releases.
+	Formerly []string `json:"formerly"`
 	// No provider has run it against a product.
 	Untried bool `json:"untried"`
 	// As in answers, where that is another name.

@@ -77,11 +77,3 @@ func isCalled(noun *definition.Noun, item map[string]any, wanted string) bool {
 	}
 	return false
 }
-
-// MoveResourceState refuses: no type has had another name yet.
-func (s *Server) MoveResourceState(
-	_ context.Context, request *tfprotov6.MoveResourceStateRequest,
-) (*tfprotov6.MoveResourceStateResponse, error) {
-	return &tfprotov6.MoveResourceStateResponse{Diagnostics: []*tfprotov6.Diagnostic{refusal("",
-		"This cannot be moved", fmt.Sprintf("%s does not become %s.", request.SourceTypeName, request.TargetTypeName))}}, nil
-}

@@ -4,24 +4,9 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"svccloud.dev/terraform-provider-svccloud/internal/service"
 )
-
-// UpgradeResourceState reads the state of an older release: attributes that have left are dropped, new ones are null.
-func (s *Server) UpgradeResourceState(
-	_ context.Context, request *tfprotov6.UpgradeResourceStateRequest,
-) (*tfprotov6.UpgradeResourceStateResponse, error) {
-	resource := s.resources[request.TypeName]
-	options := tfprotov6.UnmarshalOpts{ValueFromJSONOpts: tftypes.ValueFromJSONOpts{IgnoreUndefinedAttributes: true}}
-	state, err := request.RawState.UnmarshalWithOpts(resource.kind, options)
-	if err != nil {
-		return nil, err
-	}
-	dynamic, err := tfprotov6.NewDynamicValue(resource.kind, state)
-	return &tfprotov6.UpgradeResourceStateResponse{UpgradedState: &dynamic}, err
-}
 
 // UpgradeResourceIdentity keeps the id.
 func (s *Server) UpgradeResourceIdentity(

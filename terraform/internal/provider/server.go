@@ -18,6 +18,8 @@ type Server struct {
 	version   string
 	resources map[string]*resource
 	sources   map[string]*source
+	secrets   map[string]*verb
+	actions   map[string]*verb
 	client    *service.Client
 	settings  settings
 	gathering gathering
@@ -43,9 +45,16 @@ func (s *Server) GetMetadata(context.Context, *tfprotov6.GetMetadataRequest) (*t
 	response := &tfprotov6.GetMetadataResponse{ServerCapabilities: capabilities}
 	for name := range s.resources {
 		response.Resources = append(response.Resources, tfprotov6.ResourceMetadata{TypeName: name})
+		response.ListResources = append(response.ListResources, tfprotov6.ListResourceMetadata{TypeName: name})
 	}
 	for name := range s.sources {
 		response.DataSources = append(response.DataSources, tfprotov6.DataSourceMetadata{TypeName: name})
+	}
+	for name := range s.secrets {
+		response.EphemeralResources = append(response.EphemeralResources, tfprotov6.EphemeralResourceMetadata{TypeName: name})
+	}
+	for name := range s.actions {
+		response.Actions = append(response.Actions, tfprotov6.ActionMetadata{TypeName: name})
 	}
 	return response, nil
 }
@@ -59,9 +68,20 @@ func (s *Server) GetProviderSchema(
 		Provider:           settingsSchema,
 		ResourceSchemas:    map[string]*tfprotov6.Schema{},
 		DataSourceSchemas:  map[string]*tfprotov6.Schema{},
+
+		EphemeralResourceSchemas: map[string]*tfprotov6.Schema{},
+		ListResourceSchemas:      map[string]*tfprotov6.Schema{},
+		ActionSchemas:            map[string]*tfprotov6.ActionSchema{},
 	}
 	for name, resource := range s.resources {
 		response.ResourceSchemas[name] = resource.schema
+		response.ListResourceSchemas[name] = listSchema(resource.noun)
+	}
+	for name, secret := range s.secrets {
+		response.EphemeralResourceSchemas[name] = secret.schema
+	}
+	for name, action := range s.actions {
+		response.ActionSchemas[name] = &tfprotov6.ActionSchema{Schema: action.schema}
 	}
 	for name, source := range s.sources {
 		response.DataSourceSchemas[name] = source.schema

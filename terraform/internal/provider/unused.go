@@ -25,27 +25,3 @@ func (unused) GenerateResourceConfig(
 ) (*tfprotov6.GenerateResourceConfigResponse, error) {
 	return nil, errUnused
 }
-
-func (unused) ValidateEphemeralResourceConfig(
-	context.Context, *tfprotov6.ValidateEphemeralResourceConfigRequest,
-) (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
-	return nil, errUnused
-}
-
-func (unused) OpenEphemeralResource(
-	context.Context, *tfprotov6.OpenEphemeralResourceRequest,
-) (*tfprotov6.OpenEphemeralResourceResponse, error) {
-	return nil, errUnused
-}
-
-func (unused) RenewEphemeralResource(
-	context.Context, *tfprotov6.RenewEphemeralResourceRequest,
-) (*tfprotov6.RenewEphemeralResourceResponse, error) {
-	return nil, errUnused
-}
-
-func (unused) CloseEphemeralResource(
-	context.Context, *tfprotov6.CloseEphemeralResourceRequest,
-) (*tfprotov6.CloseEphemeralResourceResponse, error) {
-	return nil, errUnused
-}
