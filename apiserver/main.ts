@@ -5,6 +5,7 @@ import { Problem } from '../domain/problem.ts'
 import { listRegisteredHosts } from '../db/kubernetes-host/index.ts'
 import { type Database, openDatabase } from '../db/kit/open.ts'
 import { prepareDatabase } from '../db/prepare.ts'
+import { showProcess } from '../db/process/index.ts'
 import { VERSION } from '../domain/version.ts'
 import type { HttpService } from '../kit/http/exchange.ts'
 import type { ProbeOptions } from '../kit/http/probes.ts'
@@ -291,7 +292,8 @@ async function runInBackground(settings: ApiServerSettings, parts: BackgroundPar
           },
           stop,
         )
-  await Promise.all([upkeep, mailing])
+  const showing = showProcess({ component: 'apiserver', version: VERSION }, parts, stop)
+  await Promise.all([upkeep, mailing, showing])
 }
 
 async function openAdmission(

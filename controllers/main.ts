@@ -3,6 +3,7 @@
 import { listRegisteredHosts } from '../db/kubernetes-host/index.ts'
 import { type Database, openDatabase } from '../db/kit/open.ts'
 import { prepareDatabase } from '../db/prepare.ts'
+import { showProcess } from '../db/process/index.ts'
 import { defined } from '../domain/defined.ts'
 import { startProbes } from '../kit/http/probes.ts'
 import { openCaches } from '../kit/kube/caches.ts'
@@ -130,6 +131,8 @@ async function run(settings: ControllersSettings, log: Logger, stop: AbortSignal
   const probes = await startProbes({ ...placeOf(settings), metrics: registry, metricsAccess, missing })
   sendToParent({ ready: true, metrics_url: `${probes.url}/metrics`, catalog_differences: differences })
 
+  const ending = new AbortController()
+  const showing = showProcess({ component: 'controllers', version: VERSION }, parts, ending.signal)
   const ended = endedIdentity === undefined ? {} : { endedIdentity }
   const own = { namespace: SYSTEM_NAMESPACE, name: shard.name, identity, ...ended }
   const election = { ...own, store, clock, random, log, registry }
@@ -146,6 +149,8 @@ async function run(settings: ControllersSettings, log: Logger, stop: AbortSignal
   )
   if (end === 'lost') return end
   await probes.stop()
+  ending.abort()
+  await showing
   ovn?.close()
   await kubernetes.close()
   await db.destroy()

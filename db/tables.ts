@@ -617,6 +617,7 @@ export interface Tables extends IdentityTables {
     audit: Json<object>
   }
   sealing_key: { id: string; check_value: string; state: 'in_use' | 'lost'; made_at: Instant }
+  process: { id: string; component: string; version: string; level: string; seen_at: Instant }
   look: { id: boolean; database: string; writer: string; at: Instant }
   host_use: {
     kind: string

@@ -38,6 +38,7 @@ import type {
 } from './kit/process-settings.ts'
 import { readSealingKeys } from './sealing-keys.ts'
 import { PASSED_ON, passedOn, PAYMENTS_PASSED_ON, type StartSettings } from './start-settings.ts'
+import { noteFormat } from './format.ts'
 import { noteStores, requireStores } from './stores.ts'
 import { Component, type ReadyMessage } from './supervisor.ts'
 
@@ -228,6 +229,7 @@ export class Cloud {
       this.#startApiserver(access, databaseUrl, { port, operatorPort }),
       ...running.map((machine) => this.#startAgent(machine, access)),
     ])
+    await noteFormat(folder.root, databaseUrl)
     const nodes = running.map(({ name }) => name)
     const late = await waitForNodes({ databaseUrl, nodes, clock, signal: this.#stopping.signal })
     if (late.length > 0)

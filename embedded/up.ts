@@ -21,6 +21,7 @@ import {
 import { systemRandom } from '../kit/sys/random.ts'
 import { settingsIn, SettingsRefused } from '../kit/sys/settings.ts'
 import { Cloud, type Endpoints } from './cloud.ts'
+import { requireFormat } from './format.ts'
 import { lockDataFolder, prepareDataFolder, StartRefused } from './kit/data-folder.ts'
 
 import { ensureHypervisor } from './hypervisor.ts'
@@ -130,6 +131,7 @@ async function printWelcome({
 
 async function run(options: Options, settings: StartSettings, stop: AbortSignal): Promise<void> {
   const root = await rootOf(options)
+  await requireFormat(root)
   const folder = await prepareDataFolder(root)
   const lock = lockDataFolder(root)
   const print = printLine

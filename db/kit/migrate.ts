@@ -13,9 +13,17 @@ export interface Migration {
   /** Its statements run one by one, without a transaction, and again from the first one after a failure: for indexes of
    *  tables that are in use (`createIndexes`), and for changes of many rows. */
   readonly isResumable?: boolean
+  /** For a migration that takes away what earlier processes use: the name of the migration that replaced it. Processes
+   *  that do not know that one no longer start afterwards. It runs only when an upgrade is finished. */
+  readonly finishes?: string
 }
 
+/** The database was changed so that processes of this release cannot use it; the message is for people. */
+export class SchemaIsNewer extends Error {}
+
 export interface MigrationOptions {
+  /** Also those migrations that end the work of earlier releases (`finishes`). */
+  readonly isFinishing?: boolean
   readonly migrations?: Readonly<Record<string, Migration>>
   /** How long a statement waits for a lock of a table. All who come later wait behind it. */
   readonly lockMilliseconds?: number
@@ -42,12 +50,20 @@ export async function readMigrations(): Promise<Readonly<Record<string, Migratio
   return migrations
 }
 
+/** The name of the newest migration that processes of this release know: what they can work with. */
+export const levelOf = (migrations: Readonly<Record<string, Migration>>): string =>
+  Object.keys(migrations).toSorted().at(-1) ?? ''
+
 /** Brings the schema to the newest version that this release knows; a later one stays. Safe to call from several
  *  processes at once, and again after a kill. Throws the error of a step that failed, or that was locked out until the
- *  end of the patience. */
+ *  end of the patience, and SchemaIsNewer when the upgrade to a later release was finished. */
 export async function migrate(db: Database, options: MigrationOptions = {}): Promise<void> {
   const migrations = options.migrations ?? (await readMigrations())
-  const { lockMilliseconds = LOCK_MILLISECONDS, patienceMilliseconds = PATIENCE_MILLISECONDS } = options
+  const {
+    isFinishing = false,
+    lockMilliseconds = LOCK_MILLISECONDS,
+    patienceMilliseconds = PATIENCE_MILLISECONDS,
+  } = options
   await db.connection().execute(async (connection) => {
     // A limit of the role would stop a resumable step again and again.
     await sql`set statement_timeout = 0`.execute(connection)
@@ -55,6 +71,7 @@ export async function migrate(db: Database, options: MigrationOptions = {}): Pro
       await patiently(patienceMilliseconds, (progress) =>
         inTurn(connection, async () => {
           for (const [name, migration] of await readPending(connection, migrations)) {
+            if (migration.finishes !== undefined && !isFinishing) continue
             progress.next(`migration ${name}`)
             await run(connection, { name, migration, lockMilliseconds })
             progress.step()
@@ -137,25 +154,44 @@ async function readPending(
   if (tables[0]?.isThere !== true)
     await sql`create table kysely_migration
       (name varchar(255) not null primary key, timestamp varchar(255) not null)`.execute(connection)
-  const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(connection)
+  const { rows } = await sql<{ name: string; needs: string | null }>`
+    select name, to_jsonb(kysely_migration)->>'needs' as needs from kysely_migration order by name`.execute(connection)
+  refuseOlderProcess(rows, migrations)
   const known = Object.keys(migrations).toSorted()
   const done = new Set(rows.map(({ name }) => name))
   const strange = [...done].find((name) => !(name in migrations) && name < (known.at(-1) ?? ''))
   if (strange !== undefined) throw new Error(`the database has migration ${strange}, which this release does not know`)
   const last = known.findLast((name) => done.has(name)) ?? ''
-  const late = known.find((name) => !done.has(name) && name < last)
+  const late = known.find((name) => !done.has(name) && name < last && migrations[name]?.finishes === undefined)
   if (late !== undefined) throw new Error(`the database has migration ${last}, but not ${late}, which comes before it`)
   return Object.entries(migrations)
     .filter(([name]) => !done.has(name))
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
 }
 
+/** Throws SchemaIsNewer when a migration that was done needs one that this release does not know. */
+function refuseOlderProcess(
+  done: readonly { readonly name: string; readonly needs: string | null }[],
+  migrations: Readonly<Record<string, Migration>>,
+): void {
+  const newer = done.find(({ needs }) => needs !== null && !(needs in migrations))
+  if (newer === undefined) return
+  throw new SchemaIsNewer(
+    `The upgrade of this database was finished by a later release (migration ${newer.name}). This release lacks ` +
+      `migration ${newer.needs} and cannot use it. Start the later release.`,
+  )
+}
+
 async function run(
   connection: Kysely<Tables>,
   { name, migration, lockMilliseconds }: { name: string; migration: Migration; lockMilliseconds: number },
 ): Promise<void> {
+  const at = systemClock.now().toISOString()
   const note = (db: Kysely<Tables>) =>
-    sql`insert into kysely_migration (name, timestamp) values (${name}, ${systemClock.now().toISOString()})`.execute(db)
+    migration.finishes === undefined
+      ? sql`insert into kysely_migration (name, timestamp) values (${name}, ${at})`.execute(db)
+      : sql`insert into kysely_migration (name, timestamp, needs)
+          values (${name}, ${at}, ${migration.finishes})`.execute(db)
   const untyped = (db: Kysely<Tables>) => db as unknown as Kysely<unknown> // a migration knows no later tables
   if (migration.isResumable === true) {
     await migration.up(untyped(connection))

@@ -27,6 +27,12 @@ test('processes of two releases go on while a migration runs', async () => {
   }
 })
 
+test('what finishes an upgrade names the migration before it that replaced what it takes away', async () => {
+  const migrations = await readMigrations()
+  for (const [name, { finishes }] of Object.entries(migrations))
+    if (finishes !== undefined) expect(finishes in migrations && finishes < name, name).toBe(true)
+})
+
 const raw =
   (...statements: readonly string[]) =>
   async (db: Kysely<unknown>) => {
@@ -54,6 +60,12 @@ test.each([
   ['writes the table anew', 'truncate account'],
 ])('%s: %s', async (fault, statement) => {
   expect(await faultsOf({ up: raw(statement) })).toContainEqual(expect.stringContaining(fault))
+})
+
+test('a migration that finishes an upgrade may take away what was replaced', async () => {
+  const drop = raw('alter table account drop column name')
+  expect(await faultsOf({ finishes: '0001-foundation', up: drop })).toEqual([])
+  expect(await faultsOf({ finishes: '0001-foundation', up: raw('lock table account') })).toHaveLength(1)
 })
 
 test('what changes a table and its rows is two migrations', async () => {

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
 import { begin } from '../../../db/kit/begin.ts'
 import { createIndexes } from '../../../db/kit/create-indexes.ts'
-import { migrate, type Migration, readMigrations } from '../../../db/kit/migrate.ts'
+import { migrate, type Migration, readMigrations, SchemaIsNewer } from '../../../db/kit/migrate.ts'
 import { openDatabase } from '../../../db/kit/open.ts'
 import { useDatabase } from '../../database.ts'
 import { eventually } from '../../eventually.ts'
@@ -162,4 +162,29 @@ test('a step that comes before what was done is refused', async () => {
   await migrate(database.db, { migrations: await withNext('8006-seven', { up: async () => {} }) })
   const migrations = { ...(await withNext('7999-late', { up: async () => {} })), '8006-seven': { up: async () => {} } }
   await expect(migrate(database.db, { migrations })).rejects.toThrow('7999-late')
+})
+
+test('what takes away runs when the upgrade is finished, and earlier releases do not start afterwards', async () => {
+  await recreate()
+  const replaced: Migration = {
+    up: async (db) => void (await sql`alter table things add column label text`.execute(db)),
+  }
+  const drop: Migration = {
+    finishes: '8007-labels',
+    up: async (db) => void (await sql`alter table things drop column name`.execute(db)),
+  }
+  const earlier = await readMigrations()
+  const migrations = { ...earlier, '8007-labels': replaced, '8008-names': drop, '8009-next': { up: async () => {} } }
+  await migrate(database.db, { migrations })
+  expect([await isNoted('8008-names'), await isNoted('8009-next')]).toEqual([false, true])
+  // both releases start until then, and again
+  await migrate(database.db, { migrations: earlier })
+  await migrate(database.db, { migrations })
+
+  await migrate(database.db, { migrations, isFinishing: true })
+  expect(await isNoted('8008-names')).toBe(true)
+  await expect(migrate(database.db, { migrations: earlier })).rejects.toThrow(SchemaIsNewer)
+  await migrate(database.db, { migrations })
+  const between = { ...earlier, '8007-labels': replaced }
+  await migrate(database.db, { migrations: between })
 })
