@@ -18,7 +18,7 @@ interface Operation {
 }
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  readonly components: { readonly schemas: Record<string, Schema> }
+  readonly components: { schemas: Record<string, Schema> }
 }
 
 /** Gives each schema one type, which may be nullable: of others, some programs make nothing, or what does not compile.
@@ -66,6 +66,38 @@ function joinNull(schema: { anyOf?: Alternative[] }): void {
 }
 
 const SCHEMAS = '#/components/schemas/'
+
+/** Of answers, while a schema differs in requests. Nothing that is served has it. */
+export const OUTPUT_SUFFIX = 'AsAnswered'
+const INPUT_SUFFIX = 'Input'
+
+/** Names the two forms of a schema that is in requests and in answers: requests are closed, answers are not. The answer
+ *  has the noun (`KubernetesTaint`), the request is `KubernetesTaintInput`. Changes the document. Throws when something
+ *  else has that name. */
+export function nameDirections(document: ReturnType<typeof createDocument>): void {
+  const { components } = document as unknown as Document // what createDocument makes
+  const names = new Map<string, string>()
+  for (const answered of Object.keys(components.schemas).filter((name) => name.endsWith(OUTPUT_SUFFIX))) {
+    const noun = answered.slice(0, -OUTPUT_SUFFIX.length)
+    const request = noun + INPUT_SUFFIX
+    if (request in components.schemas) throw new TypeError(`two different schemas would be ${request}`)
+    names.set(noun, request).set(answered, noun)
+  }
+  components.schemas = Object.fromEntries(
+    Object.entries(components.schemas).map(([name, schema]) => [names.get(name) ?? name, schema]),
+  )
+  rename(document, names)
+}
+
+function rename(part: unknown, names: ReadonlyMap<string, string>): void {
+  if (typeof part !== 'object' || part === null) return
+  const schema = part as { $ref?: unknown } // as far as it is one
+  if (typeof schema.$ref === 'string' && schema.$ref.startsWith(SCHEMAS)) {
+    const name = schema.$ref.slice(SCHEMAS.length)
+    schema.$ref = SCHEMAS + (names.get(name) ?? name)
+  }
+  for (const [key, inner] of Object.entries<unknown>({ ...part })) if (!key.startsWith('example')) rename(inner, names)
+}
 
 /** Makes each body and each answer in JSON a named schema. Changes the document. Throws when two different schemas
  *  would have one name: give one of them a name where it is defined (`.meta({ id })`). */

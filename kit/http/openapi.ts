@@ -10,7 +10,7 @@ import {
 } from 'zod-openapi'
 import { TITLES } from '../../domain/problem.ts'
 import { addExamples, completeFields } from './openapi-examples.ts'
-import { separateTypes, nameBodies } from './openapi-generators.ts'
+import { nameBodies, nameDirections, OUTPUT_SUFFIX, separateTypes } from './openapi-generators.ts'
 import { type Descriptions, KNOWN_VALUES, simplify } from './openapi-fields.ts'
 import { HEADERS, refusalName, refusalResponse, type RefusalStatus } from './openapi-refusals.ts'
 import { DRY_RUN_MEDIA_TYPE, DryRun } from './dry-run.ts'
@@ -67,11 +67,12 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
         ),
       },
     },
-    { override },
+    { override, outputIdSuffix: OUTPUT_SUFFIX },
   )
   completeFields(document, { descriptions: options.descriptions ?? {}, values: options.exampleValues })
   if (options.exampleValues !== undefined) addExamples(document, options.exampleValues)
   separateTypes(document)
+  nameDirections(document)
   nameBodies(document)
   return document
 }

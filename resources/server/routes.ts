@@ -545,9 +545,9 @@ export const setServerHaPolicy = policies.put('set_server_ha_policy', '/{id}/ha-
   },
 })
 
-const MigrationPolicyBody = z
+const ServerMigrationPolicy = z
   .strictObject({ migration_policy: ServerView.shape.migration_policy.unwrap() })
-  .meta({ id: 'MigrationPolicyBody' })
+  .meta({ id: 'ServerMigrationPolicy' })
 
 export const setServerMigrationPolicy = policies.put('set_server_migration_policy', '/{id}/migration-policy', {
   summary: 'Set the live migration policy of a server',
@@ -555,9 +555,9 @@ export const setServerMigrationPolicy = policies.put('set_server_migration_polic
     'default allows short pauses and throttles the guest if necessary. relaxed prefers completing the move. ' +
     'strict cancels rather than disturbing the guest.',
   audit: 'server.migration_policy',
-  body: MigrationPolicyBody,
+  body: ServerMigrationPolicy,
   example: { migration_policy: 'default' },
-  answers: { 200: MigrationPolicyBody },
+  answers: { 200: ServerMigrationPolicy },
 })
 const MetadataSetting = z.strictObject({ enabled: z.boolean() }).meta({ id: 'MetadataSetting' })
 

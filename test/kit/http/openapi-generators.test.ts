@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { documentFor } from '../../../apiserver/kit/pages/documents.ts'
 import { openApiDocument } from '../../../kit/http/openapi.ts'
-import { route } from '../../../kit/http/route.ts'
+import { type Route, route } from '../../../kit/http/route.ts'
 
 interface Schema {
   readonly $ref?: string
@@ -135,6 +135,14 @@ describe.each(['customer', 'operator'] as const)('in the document for %ss', (aud
     expect(names.filter((name) => derived.includes(name.toLowerCase()))).toEqual([])
   })
 
+  test('a schema that differs in requests is Input there, and has the noun alone in answers', () => {
+    expect(names.filter((name) => /Outputs?$|AsAnswered/.test(name))).toEqual([])
+    const bodies = operations.map(({ operationId }) => operationId.replaceAll('_', ''))
+    const inputs = names.filter((name) => name.endsWith('Input') && !bodies.includes(name.toLowerCase()))
+    const answered = JSON.stringify(answersOf(document))
+    expect(inputs.filter((name) => answered.includes(`/${name}"`))).toEqual([])
+  })
+
   test('each noun has one tag, whose name is words', () => {
     expect(
       document.tags.map(({ name }) => name).filter((name) => !/^[A-Z][A-Za-z]+([ -][A-Za-z]+)*$/.test(name)),
@@ -160,7 +168,18 @@ const answering = (id: string, schema: z.ZodType) =>
     permission: 'read',
     answers: { 200: schema },
   })
-const documentOf = (...routes: readonly ReturnType<typeof answering>[]) =>
+const changing = (schema: z.ZodType) =>
+  route({
+    id: 'change_it',
+    method: 'PUT',
+    path: '/v1/it',
+    summary: 'change_it',
+    permission: 'operate',
+    body: z.strictObject({ things: z.array(schema) }),
+    example: { things: [] },
+    answers: { 200: z.strictObject({ items: z.array(schema), next_cursor: z.null() }) },
+  })
+const documentOf = (...routes: readonly Route[]) =>
   openApiDocument(routes, { title: '', description: '', version: '0', serverUrl: '/' }).components?.schemas
 
 describe('an answer', () => {
@@ -190,5 +209,29 @@ describe('an answer', () => {
         properties: { id: { anyOf: [{ type: 'string' }, { type: 'integer' }] }, other: { type: ['integer', 'null'] } },
       },
     })
+  })
+})
+
+describe('a schema in requests and in answers', () => {
+  const Thing = z.strictObject({ name: z.enum(['one', 'two']) }).meta({ id: 'Thing' })
+
+  test('is closed in requests only, by its name with Input', () => {
+    expect(documentOf(changing(Thing))).toMatchObject({
+      ThingInput: { properties: { name: { enum: ['one', 'two'] } }, additionalProperties: false },
+      Thing: { properties: { name: { type: 'string', 'x-extensible-enum': ['one', 'two'] } } },
+      ChangeIt: { properties: { things: { items: { $ref: '#/components/schemas/ThingInput' } } } },
+      ThingPage: { properties: { items: { items: { $ref: '#/components/schemas/Thing' } } } },
+    })
+  })
+
+  test('has one name where it is the same', () => {
+    const Word = z.string().meta({ id: 'Word' })
+    expect(Object.keys(documentOf(changing(Word)) ?? {})).toEqual(['Word', 'Problem', 'ChangeIt', 'WordPage'])
+  })
+
+  test('never takes the name of another', () => {
+    const Taken = z.strictObject({ thing: Thing }).meta({ id: 'ThingInput' })
+    const other = answering('read_it', z.strictObject({ it: Taken }))
+    expect(() => documentOf(changing(Thing), other)).toThrow('ThingInput')
   })
 })
