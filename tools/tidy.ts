@@ -231,7 +231,7 @@ const COMMENT_BANS: readonly Ban[] = [
 
 const TIER_NAMES =
   '(?:qemu|kubernetes|network|e2e|database|kubectl|postgresql)(?:-long)?|unit-long|objects|csi|fencing|ceph|bench|' +
-  'endurance|seeds|cluster|pods|browser|generators|terraform'
+  'endurance|seeds|cluster|pods|browser|generators|terraform|sdk'
 const FILE_NAME = new RegExp(String.raw`^[a-z0-9]+(-[a-z0-9]+)*(\.(${TIER_NAMES}))?(\.test)?(\.d)?\.tsx?$`)
 /** A tool loads them by their names, and reads what they export as default. */
 const FILES_OF_TOOLS = ['portal/build/vite.config.ts']
@@ -556,7 +556,9 @@ export function findings(
 
 /** Paths of the documents, without those of dependencies. */
 async function documentsOf(root: string): Promise<readonly string[]> {
-  const names = (await readdir(root, { withFileTypes: true })).filter(({ name }) => !/^(\.|node_modules$)/.test(name))
+  const names = (await readdir(root, { withFileTypes: true })).filter(
+    ({ name }) => !/^(\.|node_modules$|dist$)/.test(name),
+  )
   const within = await Promise.all(
     names
       .filter((entry) => entry.isDirectory())

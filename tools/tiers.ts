@@ -216,6 +216,14 @@ async function generatorsMissing(): Promise<string | undefined> {
     : 'Python has no environments (Debian: python3-venv)'
 }
 
+/** What generates, builds and runs the clients. */
+async function sdkMissing(): Promise<string | undefined> {
+  if (!(await answers('go', 'version'))) return 'there is no Go to build the client for Go with'
+  return (await answers('python3', '-c', 'import ensurepip'))
+    ? undefined
+    : 'Python has no environments (Debian: python3-venv)'
+}
+
 interface TierInput {
   readonly name: string
   /** Files with the tier in their name, unless set otherwise. */
@@ -402,6 +410,15 @@ const special: readonly Tier[] = [
     deadlineMinutes: 20,
     isOptIn: true,
     missing: terraformMissing,
+  }),
+  named({
+    name: 'sdk',
+    setup: 'test/sdk/setup.ts',
+    workersMaximum: 1,
+    testTimeoutMilliseconds: 300_000,
+    deadlineMinutes: 20,
+    isOptIn: true,
+    missing: sdkMissing,
   }),
   named({
     name: 'cluster',

@@ -30,7 +30,12 @@ beforeAll(async () => {
       '--outDir',
       join(folder, part === 'cli' ? 'dist' : 'dist/client'),
     ])
-  for (const file of ['package.json', 'README.md', 'LICENSE', ...manifest.files.filter((name) => name !== 'dist/')])
+  for (const file of [
+    'package.json',
+    'README.md',
+    'LICENSE',
+    ...manifest.files.filter((name) => !/^!|^dist\/$/.test(name)),
+  ])
     await cp(join(ROOT, file), join(folder, file), { recursive: true })
   await mkdir(join(folder, 'node_modules'))
   for (const name of Object.keys(manifest.dependencies))

@@ -71,4 +71,5 @@ export const OTHER_GUIDES = [
   'docs/high-availability.md',
   'docs/networks.md',
   'docs/terraform.md',
+  'docs/sdks.md',
 ] as const

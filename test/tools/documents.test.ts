@@ -36,6 +36,7 @@ const FOLDERS = [
   'docs',
   'examples',
   'terraform',
+  'sdk',
   'charts',
   '.ci',
 ]

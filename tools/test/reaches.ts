@@ -28,6 +28,7 @@ const REACHED: Reaches['reached'] = {
   'test/portal/browser/setup.ts': ['client', 'domain', 'portal', 'tsconfig.json'],
   'tools/cluster/build.ts': ['tools/cluster'],
   'test/terraform/setup.ts': ['terraform'],
+  'tools/sdk/main.ts': ['sdk', 'LICENSE'],
   'tools/images/write.ts': [...PRODUCT, 'client', 'domain', 'portal'],
 }
 
