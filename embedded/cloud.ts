@@ -28,12 +28,14 @@ import { type PortalDecision, preparePortal } from './portal.ts'
 import { findEngine, NO_ENGINE } from './object-storage/program.ts'
 import { prepareObjectStorage, type SupervisorSettings as PreparedObjectStorage } from './object-storage/settings.ts'
 import type { NetworkDecision } from './ovn/choose.ts'
+import { NODES_LISTENER } from './ovn/address-plan.ts'
 import { type CloudNetwork, openNetwork, type Reachable } from './ovn/network.ts'
 import { takePort } from './kit/ports.ts'
 import type {
   FakePaymentsSettings,
   KubernetesSettings,
   NetworkSettings,
+  NodesListener,
   PostgresSettings,
 } from './kit/process-settings.ts'
 import { readSealingKeys } from './sealing-keys.ts'
@@ -140,6 +142,12 @@ const textOf = (message: ReadyMessage, name: string): string => {
 /** Undefined without control planes that nodes could reach. */
 const nodesSocket = async ({ controlPlanes }: DataFolder): Promise<string | undefined> =>
   (await findKubernetes())?.tunnel === undefined ? undefined : nodesSocketIn(controlPlanes)
+
+/** Simulated servers reach no control plane: whoever plays their nodes does so from this machine. */
+async function simulatedNodes({ hypervisor, folder }: CloudOptions): Promise<NodesListener | undefined> {
+  const socket = hypervisor === 'simulated' ? await nodesSocket(folder) : undefined
+  return socket === undefined ? undefined : { ...NODES_LISTENER, socket }
+}
 
 interface FakePayments {
   readonly url: string
@@ -430,7 +438,7 @@ export class Cloud {
       regions: [REGION],
       random,
       apiUrl,
-      nodesListener: this.#network?.nodesListener,
+      nodesListener: this.#network?.nodesListener ?? (await simulatedNodes(this.#options)),
       memoryMebibytes: settings.controlPlanesMemoryMebibytes,
       playgroundsPort: settings.playgroundsPort,
     })

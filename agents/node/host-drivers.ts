@@ -203,10 +203,12 @@ interface SimulationState {
 /** Simulated guests also outlive the agent: a file stores their state. */
 async function openSimulation({
   folder,
+  imageFolder,
   bootId,
   migrationHost,
   clock,
   random,
+  log,
 }: HostDriverOptions): Promise<HostDrivers> {
   const file = join(folder, 'simulated.json')
   const text = await readFile(file, 'utf8').catch(() => undefined)
@@ -243,7 +245,7 @@ async function openSimulation({
       remove: (name) => disks.remove(name).then(save),
       release: (name) => disks.release(name).then(save),
     },
-    images: simulatedTemplates(),
+    images: simulatedTemplates(openTemplateStore({ folder: imageFolder, clock, log }).built),
     customImages: simulatedImages(),
     features: [],
   }

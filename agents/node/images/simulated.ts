@@ -1,7 +1,10 @@
-/** Templates for simulated guests, which load nothing: all are ready. */
+/** Templates for simulated guests, which load nothing: all are ready. A host reports these, and those that an operator
+ *  has put into its folder. */
 import type { ImageState, TemplateStore } from './template-store.ts'
 
-export function simulatedTemplates(): TemplateStore {
+const REPORTED = ['debian-13', 'managed-machine', 'tiny-linux']
+
+export function simulatedTemplates(published: () => Promise<readonly string[]> = async () => []): TemplateStore {
   const ready = (name: string): ImageState => ({
     is: 'ready',
     image: {
@@ -13,7 +16,7 @@ export function simulatedTemplates(): TemplateStore {
   return {
     newest: async (name) => ready(name),
     version: async (name) => ready(name),
-    built: async () => ['debian-13', 'managed-machine', 'tiny-linux'],
+    built: async () => [...new Set([...REPORTED, ...(await published())])].toSorted(),
     prepare() {},
     onChange: () => () => {},
   }

@@ -29,6 +29,8 @@ export interface MachineConfiguration {
   readonly fingerprint: string
   /** Of a database only. */
   readonly passwordGeneration?: number
+  /** Since when it has an archive; of a database only. */
+  readonly archivedAt?: string
 }
 
 export interface SimulatedGuest extends SimulatedMemory {

@@ -90,7 +90,8 @@ export function newSimulatedHypervisor(options: SimulatedHypervisorOptions): Hyp
       const guest = guests.get(name)
       if (guest === undefined || !guests.isRunning(guest) || !guest.isBooted || guest.isHung)
         throw new GuestAgentFailed('the guest agent does not answer')
-      return answerAsMachine(guest, request, (configuration) => guests.update(guest, { configuration }))
+      const now = clock.now().toISOString()
+      return answerAsMachine(guest, { request, now, take: (configuration) => guests.update(guest, { configuration }) })
     },
     monitorOf: () => undefined,
     onChange(listener) {
