@@ -27,7 +27,12 @@ import { INVOICE_RUN_ROUTES } from './invoice-run/index.ts'
 import { PRIVATE_CLOUD_ROUTES } from './private-cloud/index.ts'
 import { MCP_ROUTES } from './mcp/index.ts'
 import { MEMBER_ROUTES } from './member/index.ts'
-import { KUBERNETES_CLUSTER_ROUTES, KubernetesCluster, managedKubernetesCluster } from './kubernetes-cluster/index.ts'
+import {
+  KUBERNETES_CLUSTER_ROUTES,
+  KubernetesCluster,
+  managedKubernetesCluster,
+  managedNodePool,
+} from './kubernetes-cluster/index.ts'
 import { KUBERNETES_HOST_ROUTES, KubernetesHost } from './kubernetes-host/index.ts'
 import {
   LOAD_BALANCER_ROUTES,
@@ -37,7 +42,7 @@ import {
 } from './load-balancer/index.ts'
 import { managedNetwork, Network, NETWORK_ROUTES } from './network/index.ts'
 import { Node, NODE_ROUTES } from './node/index.ts'
-import { managedNodePool, NODE_POOL_ROUTES, NodePool } from './node-pool/index.ts'
+import { NODE_POOL_ROUTES, NodePool } from './node-pool/index.ts'
 import { Operation, OPERATION_ROUTES } from './operation/index.ts'
 import { ALARM_ROUTES } from './alarm/index.ts'
 import { OPERATOR_ROUTES } from './operator/index.ts'

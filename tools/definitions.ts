@@ -17,28 +17,18 @@ import {
 /** Increases with every change that a reader of an older format would misread. */
 const DEFINITIONS_FORMAT = 3
 
-/** Nouns whose definitions no provider has run against a product yet: it serves none of them before. */
-const UNTRIED: readonly string[] = [
-  'custom_image',
-  'floating_ip',
-  'load_balancer',
-  'edge',
-  'database',
-  'kubernetes_cluster',
-  'audit_sink',
-]
-
 type Shape = Readonly<Record<string, z.ZodType>>
 
 // a shape is of schemas
 const shapeOf = (schema: z.ZodType | null): Shape => (schema instanceof z.ZodObject ? (schema.shape as Shape) : {})
 
-const callOf = ({ id, method, path, starts, secretFields }: Route): object => ({
+const callOf = ({ id, method, path, starts, secretFields, takesDryRun }: Route): object => ({
   id,
   method,
   path,
   ...(starts.length === 0 ? {} : { operation: true }),
   ...(secretFields.length === 0 ? {} : { secretFields }),
+  ...(takesDryRun || method === 'GET' ? {} : { noDryRun: true }),
 })
 
 const maybe = (route: Route | undefined): object | undefined => route && callOf(route)
@@ -58,7 +48,11 @@ const schemaOf = (schema: z.ZodType, io: 'input' | 'output'): object => {
     io,
     unrepresentable: 'any',
     reused: 'inline',
-    override: ({ jsonSchema }) => simplify(jsonSchema),
+    override({ zodSchema, jsonSchema }) {
+      // it is not said where something below is converted
+      if (zodSchema instanceof z.ZodDefault) jsonSchema.default ??= zodSchema.parse(undefined)
+      simplify(jsonSchema)
+    },
   })
   return rest
 }
@@ -225,7 +219,6 @@ export function definitionsText(nouns: readonly ManagedNoun[], routes: readonly 
     const { parent, isListPartial: isPartial = false } = noun
     return {
       noun: noun.noun,
-      ...(UNTRIED.includes(noun.noun) ? { untried: true } : {}),
       ...defined({ formerly: noun.formerly, key: noun.key, identity: noun.identity }),
       ...(parent === undefined ? {} : { parent: parentOf(parent) }),
       names: noun.names,

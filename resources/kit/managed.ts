@@ -80,6 +80,10 @@ export interface ManagedField extends ManagedMembers {
   readonly freeWith?: string
   /** Chosen by the service when left out, though the view can show null. */
   readonly isChosen?: boolean
+  /** An object that has the defaults of its members when left out. */
+  readonly isFilled?: boolean
+  /** Its name in programs that use the word themselves: configurations of Terraform count their own resources. */
+  readonly alias?: string
   /** Null when left out, though the view always shows something. */
   readonly isOptional?: boolean
   readonly isSecret?: boolean
@@ -113,7 +117,7 @@ export interface ManagedParent {
   readonly own?: string
   /** The attribute of the parent that keeps the same things; one of both is used. */
   readonly instead?: string
-  /** Where the parent shows it, when nothing else reads or lists it. */
+  /** Where the parent shows it, when nothing else lists it. */
   readonly shownIn?: { readonly read: Route; readonly field: string }
 }
 

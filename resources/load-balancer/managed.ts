@@ -35,7 +35,10 @@ export const managedLoadBalancer = managed({
       of: { certificate_ids: { refers: 'load_balancer_certificate' }, allowed_cidrs: { same: 'cidr' } },
     },
     backends: {
-      of: { members: { of: { address: { same: 'address' } }, facts: ['id'], moments: ['is_healthy'] } },
+      of: {
+        health_check: { isFilled: true },
+        members: { of: { address: { same: 'address' } }, facts: ['id'], moments: ['is_healthy'] },
+      },
     },
   },
   facts: ['id', 'public_ipv6', 'private_ipv4', 'private_ipv6', 'configuration_generation', 'managed_by', 'created_at'],

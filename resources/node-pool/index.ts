@@ -1,3 +1,2 @@
-export * from './managed.ts'
 export * from './routes.ts'
 export * from './stored.ts'

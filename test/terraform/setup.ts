@@ -6,6 +6,7 @@ import type { TestProject } from 'vitest/node'
 import { buildProvider, PROVIDER_FOLDER } from '../../tools/terraform.ts'
 import { Customer } from '../e2e/customer.ts'
 import { clearAway, Product } from '../e2e/product.ts'
+import { addPublicAddresses, playNodes, publishImages } from './simulated.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -14,6 +15,10 @@ declare module 'vitest' {
     readonly terraformToken?: string
     /** File with which Terraform finds the provider. */
     readonly terraformConfiguration?: string
+    /** Whether the programs of control planes are on this machine. */
+    readonly hasControlPlanes?: boolean
+    /** Whether the engine of object storage is on this machine. */
+    readonly hasObjectStorage?: boolean
   }
 }
 
@@ -22,13 +27,19 @@ export async function setup({ provide }: TestProject): Promise<() => Promise<voi
   let product: Product | undefined
   try {
     await buildProvider()
+    const [data, images] = [join(folder, 'data'), join(folder, 'images')]
+    await publishImages(images)
     product = await Product.start({
-      data: join(folder, 'data'),
+      data,
       flags: ['--hypervisor', 'simulated', '--network', 'user', '--fake-payments', '--nodes', 'eu-1a=2,eu-1b=2'],
+      environment: { SVCCLOUD_IMAGE_CACHE: images },
       warnings: [],
     })
     const running = product
+    const { endpoints } = product
     const customer = await Customer.signUp(() => running, 'terraform@example.com')
+    await addPublicAddresses(product, 'eu-1a')
+    const endNodes = playNodes({ url: endpoints.api_url, token: customer.token, folder })
     const configuration = join(folder, 'terraform.rc')
     const overrides = `dev_overrides {
  "svccloud/svccloud" = "${PROVIDER_FOLDER}"
@@ -41,11 +52,14 @@ ${overrides}
 }
 `,
     )
-    provide('terraformUrl', product.endpoints.api_url)
+    provide('terraformUrl', endpoints.api_url)
+    provide('hasControlPlanes', endpoints.has_control_planes)
+    provide('hasObjectStorage', endpoints.object_storage_url !== null)
     provide('terraformToken', customer.token)
     provide('terraformConfiguration', configuration)
     return async () => {
-      await clearAway(running, join(folder, 'data'))
+      await endNodes()
+      await clearAway(running, data)
       await rm(folder, { recursive: true, force: true })
     }
   } catch (error) {

@@ -1,5 +1,9 @@
 /** Other values than those of the examples, by noun and attribute: one after the other they are changed in place, or
  *  planned as a replacement. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { systemRandom } from '../../kit/sys/random.ts'
+import { makeCertificate } from '../../kit/sys/certificate.ts'
 
 export interface Trial {
   /** Folder beneath `examples/terraform/`. */
@@ -7,15 +11,33 @@ export interface Trial {
   /** In this order; each value stays. */
   readonly changed: Readonly<Record<string, unknown>>
   readonly replaced: Readonly<Record<string, unknown>>
-  /** What has to change with an attribute that is replaced, by that attribute. */
+  /** What has to change with an attribute, by that attribute. */
   readonly beside?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   /** Attributes that are not tried, and why. */
   readonly untried?: Readonly<Record<string, string>>
   /** Texts of the example that no state and no plan may have. */
   readonly secrets?: readonly string[]
+  /** What it takes besides guests. */
+  readonly takes?: 'hasControlPlanes' | 'hasObjectStorage'
+  /** Writes what the example reads into the folder, and answers texts that no state and no plan may have. */
+  readonly prepare?: (folder: string) => Promise<readonly string[]>
 }
 
 const OTHER_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIH6dHFPrzE3zVw5LO8u0P6Yg0h2uQnP0mCFc9PzG1mYx other@example.com'
+
+/** Answers the secret lines of its key. */
+async function writeCertificate(folder: string): Promise<readonly string[]> {
+  const { certificate, key } = await makeCertificate({
+    commonName: 'shop.example.com',
+    hosts: ['shop.example.com'],
+    days: 30,
+    now: new Date(),
+    random: systemRandom,
+  })
+  await writeFile(join(folder, 'shop.pem'), certificate)
+  await writeFile(join(folder, 'shop-key.pem'), key)
+  return key.split('\n').filter((line) => line !== '' && !line.startsWith('-----'))
+}
 
 export const TRIALS: Readonly<Record<string, Trial>> = {
   ssh_key: { example: 'ssh-key', changed: { name: 'desktop' }, replaced: { public_key: OTHER_KEY } },
@@ -122,21 +144,167 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
     },
     secrets: ['only-for-the-guest'],
   },
-}
-
-/** Nouns without an example, and why. The provider serves neither parts of other nouns nor what nothing has run. */
-export const WITHOUT_EXAMPLE: Readonly<Record<string, string>> = {
-  server_interface: 'not served: the networks of a server keep the same',
-  load_balancer_certificate: 'not served: it is a part of a load balancer',
-  kubernetes_node_pool: 'not served: it is a part of a cluster',
-  dev_cluster: 'not served: it gets ready without an operation',
-  object_storage: 'not served: its id is its zone, and nothing deletes it',
-  object_storage_bucket: 'not served: its id is its name',
-  custom_image: 'not served: nothing has run it; it needs a disk on the public Internet',
-  floating_ip: 'not served: nothing has run it; the simulated network has no public addresses',
-  load_balancer: 'not served: nothing has run it; simulated guests run none',
-  edge: 'not served: nothing has run it; simulated guests run none',
-  database: 'not served: nothing has run it; simulated guests run none',
-  kubernetes_cluster: 'not served: nothing has run it; it needs the programs of control planes',
-  audit_sink: 'not served: nothing has run it; it needs a collector at a public address',
+  load_balancer: {
+    example: 'load-balancer',
+    changed: {
+      name: 'gate',
+      labels: { tier: 'front' },
+      frontends: [
+        { name: 'http', port: 8080, mode: 'http', backend: 'web' },
+        { name: 'raw', port: 5432, mode: 'tcp', backend: 'web', allowed_cidrs: ['203.0.113.7'] },
+      ],
+      backends: [{ name: 'web', members: [{ name: 'second', address: '10.20.0.12', port: 8080 }] }],
+      is_protected: true,
+    },
+    replaced: {
+      zone: 'eu-1b',
+      network_id: '${svccloud_network.other.id}',
+      plan: 'starter-2c-4g',
+      public_ipv4: false,
+    },
+  },
+  load_balancer_certificate: {
+    example: 'load-balancer-certificate',
+    changed: {},
+    replaced: {
+      load_balancer_id: '${svccloud_load_balancer.other.id}',
+      name: 'other',
+      certificate: 'another',
+      private_key_wo_version: 2,
+    },
+    untried: { private_key: 'private_key_wo is tried' },
+    prepare: writeCertificate,
+  },
+  database: {
+    example: 'database',
+    changed: { name: 'invoices', backup_schedule: '0 2 * * *', backup_retention_days: 14, is_protected: true },
+    replaced: {
+      zone: 'eu-1b',
+      network_id: '${svccloud_network.other.id}',
+      plan: 'db-2c-4g',
+      storage_gibibytes: 20,
+      database_name: 'other',
+      owner_name: 'boss',
+    },
+    takes: 'hasObjectStorage',
+  },
+  kubernetes_cluster: {
+    example: 'kubernetes-cluster',
+    changed: {
+      labels: { tier: 'front' },
+      etcd_snapshot_schedule: '0 3 * * *',
+      etcd_snapshot_retention: 7,
+      is_protected: true,
+    },
+    replaced: {
+      zone: 'eu-1b',
+      name: 'other',
+      network_id: '${svccloud_network.other.id}',
+      public_ipv4: true,
+      private_endpoint: true,
+    },
+    untried: { version: 'one version is built here' },
+    takes: 'hasControlPlanes',
+  },
+  kubernetes_node_pool: {
+    example: 'kubernetes-node-pool',
+    changed: {
+      node_count: 2,
+      labels: { tier: 'front' },
+      taints: [{ key: 'only', value: 'front', effect: 'NoSchedule' }],
+      max_unavailable: 2,
+      autoscaling: { min: 1, max: 3 },
+    },
+    replaced: {
+      cluster_id: 'another',
+      name: 'others',
+      plan: 'starter-1c-2g',
+      zones: ['eu-1b'],
+      public_ipv4: true,
+    },
+    untried: { version: 'one version is built here' },
+    takes: 'hasControlPlanes',
+  },
+  floating_ip: {
+    example: 'floating-ip',
+    changed: { server_id: '${svccloud_server.second.id}' },
+    replaced: { zone: 'eu-1b' },
+    untried: { target: 'another one needs a router with NAT' },
+  },
+  custom_image: {
+    example: 'custom-image',
+    changed: { title: 'silver', labels: { tier: 'front' } },
+    replaced: { zone: 'eu-1b', source_storage_id: '${svccloud_storage.other.id}' },
+    untried: {
+      source_url: 'it needs a disk on the public Internet',
+      checksum_sha256: 'it is for source_url',
+      source_snapshot_id: 'it needs a snapshot',
+      source_backup_id: 'it needs a backup',
+    },
+  },
+  edge: {
+    example: 'edge',
+    changed: {
+      name: 'door',
+      ssh_key_ids: ['${svccloud_ssh_key.other.id}'],
+      plan: 'starter-2c-4g',
+      roles: ['load_balancer', 'bastion'],
+      members: [{ name: 'first', frontend_port: 8080, address: '10.30.0.11', port: 80 }],
+    },
+    replaced: { network_id: '${svccloud_network.other.id}', placement: 'separate' },
+  },
+  audit_sink: {
+    example: 'audit-sink',
+    changed: {
+      name: 'vault',
+      bucket: 'log',
+      prefix: 'all/',
+      region: 'eu-central-1',
+      access_key_id: 'AKIDOTHER',
+      url: 'https://objects.example.com',
+      enabled: false,
+      secret_access_key_wo_version: 3,
+    },
+    replaced: { type: 'https', after: 5 },
+    beside: { url: { secret_access_key_wo_version: 2 } },
+    untried: { secret_access_key: 'secret_access_key_wo is tried' },
+    secrets: ['only-for-the-bucket'],
+  },
+  object_storage: {
+    example: 'object-storage',
+    changed: {},
+    replaced: { zone: 'eu-1b' },
+    takes: 'hasObjectStorage',
+  },
+  object_storage_bucket: {
+    example: 'object-storage-bucket',
+    changed: {},
+    replaced: { zone: 'eu-1b', name: 'others' },
+    takes: 'hasObjectStorage',
+  },
+  server_interface: {
+    example: 'server-interface',
+    changed: {},
+    replaced: {
+      server_id: '${svccloud_server.other.id}',
+      network_id: '${svccloud_network.other.id}',
+      ipv4_address: '10.99.0.7',
+      ipv6_address: '2001:db8:ffff::7',
+    },
+  },
+  dev_cluster: {
+    example: 'dev-cluster',
+    changed: {},
+    replaced: {
+      zone: 'eu-1b',
+      name: 'other',
+      plan: 'starter-4c-8g',
+      version: '1.1',
+      public_ipv4: true,
+      network_id: '${svccloud_network.inner.id}',
+      ssh_key_ids: ['${svccloud_ssh_key.other.id}'],
+      labels: { tier: 'front' },
+    },
+    untried: { ssh_keys: 'ssh_key_ids is tried' },
+  },
 }

@@ -29,6 +29,8 @@ type Call struct {
 	Method    string `json:"method"`
 	Path      string `json:"path"`
 	Operation bool   `json:"operation"`
+	// It cannot be asked what it would do.
+	NoDryRun bool `json:"noDryRun"`
 	// Fields of the answer; no state has them.
 	SecretFields unused `json:"secretFields"`
 }
@@ -102,9 +104,19 @@ type Attribute struct {
 	Follows string `json:"follows"`
 	// Of a member of an object: the service chooses it when left out.
 	IsChosen bool `json:"isChosen"`
+	// Of a member of an object: left out, it has the defaults of its own members.
+	IsFilled bool `json:"isFilled"`
+	// Its name here, where configurations use the word themselves.
+	Alias string `json:"alias"`
+	// The field of the creation, where it has another name.
+	Field string `json:"-"`
 	// Of what is shown besides the members that people write.
 	Facts   unused `json:"facts"`
 	Moments unused `json:"moments"`
+	// While that attribute is not null, the service chooses the value.
+	FreeWith string `json:"freeWith"`
+	// Another noun keeps the same things one by one: left out, it stays as it is.
+	IsApart bool `json:"-"`
 	// The noun of an id: configurations refer by themselves.
 	Refers unused `json:"refers"`
 	// An action, which nobody asks for here.
@@ -124,7 +136,7 @@ func (a *Attribute) IsPresence() bool { return a.Shows == "presence" }
 // LeftOut answers what the attribute is when nobody writes it, where that is known.
 func (a *Attribute) LeftOut() (any, bool) {
 	switch {
-	case a.Mode != Default:
+	case a.Mode != Default, a.IsApart:
 		return nil, false
 	case a.Default != nil:
 		return a.Default, true
@@ -135,7 +147,7 @@ func (a *Attribute) LeftOut() (any, bool) {
 	case a.Kind.Type == Map:
 		return map[string]any{}, true
 	}
-	return nil, false
+	return nil, true
 }
 
 // Parent is the noun that another one is a part of.
@@ -143,11 +155,23 @@ type Parent struct {
 	// The attribute with the id of the parent.
 	Field string `json:"field"`
 	// The parameter of its own id, where all of its paths are below the parent.
-	Own       string `json:"own"`
-	Refers    unused `json:"refers"`
+	Own    string `json:"own"`
+	Refers string `json:"refers"`
+	// The attribute of the parent that keeps the same things.
+	Instead string `json:"instead"`
+	// Where the parent shows it, when nothing lists it.
+	ShownIn *struct {
+		Read  Call   `json:"read"`
+		Field string `json:"field"`
+	} `json:"shownIn"`
 	Parameter unused `json:"parameter"`
-	Instead   unused `json:"instead"`
-	ShownIn   unused `json:"shownIn"`
+}
+
+// Ready is how a creation without an operation ends.
+type Ready struct {
+	Field  string `json:"field"`
+	Is     string `json:"is"`
+	Failed string `json:"failed"`
 }
 
 // Noun is a type of objects.
@@ -155,13 +179,11 @@ type Noun struct {
 	Noun string `json:"noun"`
 	// Names that it had in older releases.
 	Formerly []string `json:"formerly"`
-	// No provider has run it against a product.
-	Untried bool `json:"untried"`
 	// As in answers, where that is another name.
 	Key      string   `json:"key"`
 	Identity string   `json:"identity"`
 	Parent   *Parent  `json:"parent"`
-	Ready    any      `json:"ready"`
+	Ready    *Ready   `json:"ready"`
 	Names    []string `json:"names"`
 	UniqueIn string   `json:"uniqueIn"`
 	Routes   struct {
@@ -193,7 +215,45 @@ type Noun struct {
 // Plural is the noun of lists: the last word of their path.
 func (n *Noun) Plural() string {
 	path := n.Routes.List.Path
-	return strings.ReplaceAll(path[strings.LastIndex(path, "/")+1:], "-", "_")
+	plural := strings.ReplaceAll(path[strings.LastIndex(path, "/")+1:], "-", "_")
+	if plural == n.Noun {
+		return plural + "s"
+	}
+	return plural
+}
+
+// IDField is the attribute with the id that paths have.
+func (n *Noun) IDField() string {
+	if n.Identity != "" {
+		return n.Identity
+	}
+	return "id"
+}
+
+// IsPart is true for a noun all of whose paths are below its parent.
+func (n *Noun) IsPart() bool { return n.Parent != nil && n.Parent.Own != "" }
+
+// Address is what paths say of an object: its id, after that of its parent and a slash where it is a part. Empty while
+// one of them is not known.
+func (n *Noun) Address(object map[string]any) string {
+	id, _ := object[n.IDField()].(string)
+	if !n.IsPart() {
+		return id
+	}
+	parent, _ := object[n.Parent.Field].(string)
+	if id == "" || parent == "" {
+		return ""
+	}
+	return parent + "/" + id
+}
+
+// Located are the attributes that an address says.
+func (n *Noun) Located(address string) map[string]any {
+	parent, id, isPart := strings.Cut(address, "/")
+	if !isPart || !n.IsPart() {
+		return map[string]any{n.IDField(): address}
+	}
+	return map[string]any{n.Parent.Field: parent, n.IDField(): id}
 }
 
 // AttributeNames are in alphabetical order.
@@ -294,6 +354,7 @@ func Parse(text []byte) (nouns []*Noun, leftOut map[string]error, err error) {
 			leftOut[named.Noun] = err
 			continue
 		}
+		noun.rename()
 		if err := noun.parseKinds(); err != nil {
 			leftOut[noun.Noun] = err
 			continue
@@ -307,22 +368,51 @@ func Parse(text []byte) (nouns []*Noun, leftOut map[string]error, err error) {
 		}
 		nouns = append(nouns, noun)
 	}
+	setApart(nouns)
 	return nouns, leftOut, nil
+}
+
+// rename gives attributes the names that they have here.
+func (n *Noun) rename() {
+	for name, attribute := range n.Attributes {
+		alias := attribute.Alias
+		if alias == "" || attribute.Field != "" {
+			continue
+		}
+		attribute.Field = name
+		if attribute.At == "" {
+			attribute.At = name
+		}
+		delete(n.Attributes, name)
+		n.Attributes[alias] = attribute
+		for _, change := range n.Changes {
+			if field, isSet := change.Sets[name]; isSet {
+				delete(change.Sets, name)
+				change.Sets[alias] = field
+			}
+		}
+	}
+}
+
+// setApart marks the attributes that keep the same things as another noun does.
+func setApart(nouns []*Noun) {
+	for _, part := range nouns {
+		if part.Parent == nil || part.Parent.Instead == "" {
+			continue
+		}
+		for _, noun := range nouns {
+			if attribute := noun.Attributes[part.Parent.Instead]; noun.Noun == part.Parent.Refers && attribute != nil {
+				attribute.IsApart = true
+			}
+		}
+	}
 }
 
 // unserved says why the engine cannot keep the noun; empty when it can.
 func (n *Noun) unserved() string {
 	switch {
-	case n.Untried:
-		return "nothing has run it yet"
-	case n.Parent != nil && n.Parent.Own != "":
-		return "all of its paths are below another noun"
-	case n.Ready != nil:
-		return "it gets ready without an operation"
-	case n.Identity != "":
-		return "its id is another field"
-	case n.Routes.Read.Path == "" || n.Routes.List.Path == "" || n.Routes.Remove.Path == "":
-		return "it lacks a read, a list or a deletion"
+	case n.Routes.List.Path == "" && (n.Parent == nil || n.Parent.ShownIn == nil):
+		return "nothing lists it"
 	}
 	return ""
 }

@@ -69,7 +69,7 @@ func (s *Server) ApplyResourceChange(
 	if response.NewState, err = dynamicOf(state, resource.kind); err != nil {
 		return nil, err
 	}
-	response.NewIdentity, err = identityOf(state)
+	response.NewIdentity, err = identityOf(resource.noun, state)
 	return response, err
 }
 
@@ -151,8 +151,8 @@ func (s *Server) create(ctx context.Context, plan *change, key string) (map[stri
 		return nil, err
 	}
 	made := value.ObjectOf(answer[plan.noun.Key])
-	id, isText := made["id"].(string)
-	if !isText {
+	id := plan.noun.Address(located(plan, made))
+	if id == "" {
 		return nil, fmt.Errorf("the answer has no %s with an id", plan.noun.Noun)
 	}
 	// It is there from now on, whatever comes.
@@ -162,6 +162,9 @@ func (s *Server) create(ctx context.Context, plan *change, key string) (map[stri
 		if err := s.client.Wait(waiting, *operation); err != nil {
 			return state, err
 		}
+	}
+	if err := s.untilReady(waiting, plan.noun, id); err != nil {
+		return state, err
 	}
 	if err := s.after(waiting, plan, id, state); err != nil {
 		if plan.isLaterUnread() {
@@ -217,7 +220,7 @@ func copyOf(object map[string]any) map[string]any {
 }
 
 func (s *Server) update(ctx context.Context, plan *change) (map[string]any, error) {
-	id, _ := plan.prior["id"].(string)
+	id := plan.noun.Address(plan.prior)
 	waiting, cancel, err := limited(ctx, plan.planned, "update")
 	if err != nil {
 		return plan.prior, err
@@ -243,13 +246,16 @@ func (s *Server) update(ctx context.Context, plan *change) (map[string]any, erro
 
 // remove answers no state once the object has left.
 func (s *Server) remove(ctx context.Context, plan *change) (map[string]any, error) {
-	id, _ := plan.prior["id"].(string)
+	id := plan.noun.Address(plan.prior)
 	waiting, cancel, err := limited(ctx, plan.prior, "delete")
 	if err != nil {
 		return plan.prior, err
 	}
 	defer cancel()
 	route := &plan.noun.Routes.Remove
+	if route.Path == "" {
+		return nil, nil
+	}
 	if err := s.prepareRemoval(waiting, plan, id); service.IsGone(err) {
 		return nil, nil
 	} else if err != nil {
@@ -263,6 +269,9 @@ func (s *Server) remove(ctx context.Context, plan *change) (map[string]any, erro
 		}
 	}
 	if err := s.callRemoval(waiting, request); err != nil {
+		return plan.prior, err
+	}
+	if err := s.untilGone(waiting, plan.noun, id); err != nil {
 		return plan.prior, err
 	}
 	return nil, nil

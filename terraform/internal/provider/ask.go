@@ -22,6 +22,9 @@ func (s *Server) askCreation(ctx context.Context, plan *change) []*tfprotov6.Dia
 			return nil
 		}
 	}
+	if plan.noun.Routes.Create.NoDryRun {
+		return nil
+	}
 	return s.ask(ctx, plan, "The creation", service.Request{
 		Method: plan.noun.Routes.Create.Method, Path: creationPath(plan.noun, plan.planned),
 		Query: dryRun, Body: s.creation(plan.noun, plan.planned, plan.config),
@@ -30,7 +33,7 @@ func (s *Server) askCreation(ctx context.Context, plan *change) []*tfprotov6.Dia
 
 // askChange asks the service about the first request; those after it depend on it.
 func (s *Server) askChange(ctx context.Context, plan *change) []*tfprotov6.Diagnostic {
-	id, _ := plan.prior["id"].(string)
+	id := plan.noun.Address(plan.prior)
 	work := &work{server: s, noun: plan.noun, id: id, now: plan.prior, plan: plan}
 	for _, step := range plan.steps() {
 		if len(step.Needs) > 0 || step.Each != "" || work.bringsAboutNull(step) != nil {
@@ -44,6 +47,9 @@ func (s *Server) askChange(ctx context.Context, plan *change) []*tfprotov6.Diagn
 		request, isNeeded := work.request(step)
 		if !isNeeded {
 			continue
+		}
+		if step.By.NoDryRun {
+			return nil
 		}
 		request.Query = dryRun
 		return s.ask(ctx, plan, "The change", request)

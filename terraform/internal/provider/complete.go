@@ -47,6 +47,8 @@ func completeObject(kind *definition.Kind, of rules, written map[string]any, pri
 			completed[name] = complete(member.Kind, rule.Of, written[name], before[name], "")
 		case member.HasDefault:
 			completed[name] = member.Default
+		case rule.IsFilled:
+			completed[name] = complete(member.Kind, rule.Of, map[string]any{}, nil, "")
 		case rule.Follows != "":
 			completed[name] = written[rule.Follows]
 		case !rule.IsChosen:

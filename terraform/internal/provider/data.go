@@ -31,7 +31,11 @@ type source struct {
 	schema *tfprotov6.Schema
 }
 
+// sourcesOf are the data sources of a noun; a part is found by what it is a part of.
 func sourcesOf(noun *definition.Noun) []*source {
+	if noun.IsPart() {
+		return nil
+	}
 	return []*source{
 		{name: prefix + noun.Noun, noun: noun, schema: oneSchema(noun)},
 		{name: prefix + noun.Plural(), noun: noun, isMany: true, schema: manySchema(noun)},
@@ -149,7 +153,7 @@ func (s *Server) ReadDataSource(
 	if source.isMany {
 		ids, items := []any{}, []any{}
 		for _, each := range found {
-			ids, items = append(ids, each["id"]), append(items, each)
+			ids, items = append(ids, each[source.noun.IDField()]), append(items, each)
 		}
 		state["ids"], state[source.noun.Plural()] = ids, items
 	} else {
@@ -181,7 +185,7 @@ func (s *Server) search(ctx context.Context, noun *definition.Noun, config map[s
 		}
 		if !noun.Routes.List.Whole {
 			// its items lack members
-			id, _ := item["id"].(string)
+			id, _ := item[noun.IDField()].(string)
 			whole, err := s.readOwn(ctx, noun, id)
 			if service.IsGone(err) {
 				continue

@@ -54,8 +54,11 @@ func refusals(noun *definition.Noun, summary string, problem *service.Problem) [
 	}
 	detail := problem.Error()
 	if problem.Reason == "name_taken" && problem.Resource != nil && problem.Resource.Type == noun.Noun {
-		detail += fmt.Sprintf("\nTo keep what is there: terraform import %s%s.NAME %s",
-			prefix, noun.Noun, problem.Resource.ID)
+		address := problem.Resource.ID
+		if noun.IsPart() {
+			address = strings.ToUpper(noun.Parent.Field) + "/" + address
+		}
+		detail += fmt.Sprintf("\nTo keep what is there: terraform import %s%s.NAME %s", prefix, noun.Noun, address)
 	}
 	return []*tfprotov6.Diagnostic{refusal("", summary, detail)}
 }

@@ -19,7 +19,7 @@ import (
 // disks are kept like storages, and made from images like servers.
 const disks = `{"format":3,"nouns":[{"noun":"disk","names":["title"],"uniqueIn":null,
 	"routes":{
-		"list":{"id":"list_disks","method":"GET","path":"/v1/disks","whole":false,"takes":[]},
+		"list":{"id":"list_disks","method":"GET","path":"/v1/disks","whole":false,"takes":["label"]},
 		"create":{"id":"create_disk","method":"POST","path":"/v1/disks","operation":true},
 		"read":{"id":"get_disk","method":"GET","path":"/v1/disks/{id}"},
 		"remove":{"id":"delete_disk","method":"DELETE","path":"/v1/disks/{id}","needs":{},"takes":{

@@ -42,7 +42,7 @@ func (s *Server) MoveResourceState(
 	if err != nil {
 		return nil, err
 	}
-	identity, err := identityOf(object)
+	identity, err := identityOf(resource.noun, object)
 	return &tfprotov6.MoveResourceStateResponse{
 		TargetState: state, TargetPrivate: request.SourcePrivate, TargetIdentity: identity,
 	}, err

@@ -10,46 +10,54 @@ import (
 	"svccloud.dev/terraform-provider-svccloud/internal/definition"
 )
 
-// ImportResourceState takes an object over, by id, name, ZONE/NAME or identity.
+// ImportResourceState takes an object over, by id, name, ZONE/NAME or identity; a part by PARENT/PART, each by the same.
 func (s *Server) ImportResourceState(
 	ctx context.Context, request *tfprotov6.ImportResourceStateRequest,
 ) (*tfprotov6.ImportResourceStateResponse, error) {
 	resource := s.resources[request.TypeName]
 	wanted := request.ID
 	if wanted == "" && request.Identity != nil {
-		identity, err := objectOf(request.Identity.IdentityData, identityKind)
+		identity, err := objectOf(request.Identity.IdentityData, identityKind(resource.noun))
 		if err != nil {
 			return nil, err
 		}
-		wanted, _ = identity["id"].(string)
+		wanted = resource.noun.Address(identity)
 	}
 	response := &tfprotov6.ImportResourceStateResponse{}
-	id, err := s.find(ctx, resource.noun, wanted)
+	address, err := s.find(ctx, resource.noun, wanted)
 	if err != nil {
 		response.Diagnostics = diagnosticsOf(resource.noun, "The import of "+wanted, err)
 		return response, nil
 	}
-	state := map[string]any{"id": id}
+	state := resource.noun.Located(address)
 	dynamic, err := dynamicOf(state, resource.kind)
 	if err != nil {
 		return nil, err
 	}
-	identity, err := identityOf(state)
+	identity, err := identityOf(resource.noun, state)
 	response.ImportedResources = []*tfprotov6.ImportedResource{{
 		TypeName: request.TypeName, State: dynamic, Private: private{IsImported: true}.text(), Identity: identity,
 	}}
 	return response, err
 }
 
-// find answers the id of what people name.
+// find answers the address of what people name.
 func (s *Server) find(ctx context.Context, noun *definition.Noun, wanted string) (string, error) {
+	if noun.IsPart() {
+		return s.findPart(ctx, noun, wanted)
+	}
 	items, err := s.list(ctx, noun, nil)
 	if err != nil {
 		return "", err
 	}
+	return theOne(noun, items, wanted)
+}
+
+// theOne answers the id of the one that is meant.
+func theOne(noun *definition.Noun, items []map[string]any, wanted string) (string, error) {
 	var found []string
 	for _, item := range items {
-		id, _ := item["id"].(string)
+		id, _ := item[noun.IDField()].(string)
 		if id == wanted {
 			return id, nil
 		}

@@ -76,7 +76,7 @@ func (s *Server) ListResource(
 func (s *Server) foundItem(
 	ctx context.Context, resource *resource, item map[string]any, isComplete bool,
 ) (*tfprotov6.ListResourceResult, error) {
-	identity, err := identityOf(item)
+	identity, err := identityOf(resource.noun, item)
 	if err != nil {
 		return nil, err
 	}
@@ -84,8 +84,7 @@ func (s *Server) foundItem(
 	if !isComplete {
 		return found, nil
 	}
-	id, _ := item["id"].(string)
-	state, err := s.readAfter(ctx, resource.noun, id, map[string]any{}, true, false)
+	state, err := s.readAfter(ctx, resource.noun, resource.noun.Address(item), map[string]any{}, true, false)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -86,7 +88,7 @@ func (s *Server) PlanResourceChange(
 		PlannedState: request.ProposedNewState, PlannedPrivate: request.PriorPrivate, PlannedIdentity: request.PriorIdentity,
 	}
 	if proposed == nil {
-		response.Diagnostics = protection(resource.noun, prior)
+		response.Diagnostics = removal(resource.noun, prior)
 		return response, nil
 	}
 	remembered := privateOf(request.PriorPrivate)
@@ -210,7 +212,7 @@ func (c *change) moveFacts() {
 // judge refuses what cannot be done, warns of stops, and asks the service.
 func (s *Server) judge(ctx context.Context, plan *change, isReplaced bool) []*tfprotov6.Diagnostic {
 	if isReplaced {
-		return protection(plan.noun, plan.prior)
+		return removal(plan.noun, plan.prior)
 	}
 	var diagnostics []*tfprotov6.Diagnostic
 	for _, step := range plan.steps() {
@@ -230,14 +232,38 @@ func (c *change) shrinking(step *definition.Change) []*tfprotov6.Diagnostic {
 	}
 	var diagnostics []*tfprotov6.Diagnostic
 	for name := range step.Sets {
-		before, wasNumber := c.prior[name].(float64)
-		after, isNumber := c.planned[name].(float64)
-		if wasNumber && isNumber && after < before {
+		before, after := c.prior[name], c.planned[name]
+		if isLess(after, before) {
 			diagnostics = append(diagnostics, refusal(name, name+" can only grow",
-				fmt.Sprintf("It is %g, and %g is asked for. Only another %s can be smaller.", before, after, c.noun.Noun)))
+				fmt.Sprintf("It is %v, and %v is asked for. Only another %s can be smaller.", before, after, c.noun.Noun)))
 		}
 	}
 	return diagnostics
+}
+
+// isLess compares numbers, and versions number by number.
+func isLess(one, other any) bool {
+	if number, isNumber := one.(float64); isNumber {
+		than, isNumber := other.(float64)
+		return isNumber && number < than
+	}
+	left, isText := one.(string)
+	right, wasText := other.(string)
+	if !isText || !wasText {
+		return false
+	}
+	mine, others := strings.Split(left, "."), strings.Split(right, ".")
+	for index := 0; index < min(len(mine), len(others)); index++ {
+		number, err := strconv.Atoi(mine[index])
+		than, fault := strconv.Atoi(others[index])
+		if err != nil || fault != nil {
+			return false
+		}
+		if number != than {
+			return number < than
+		}
+	}
+	return false
 }
 
 // stopping refuses changes that need a stop, or warns of it where people allow it.
@@ -264,12 +290,21 @@ func (s *Server) stopping(plan *change, step *definition.Change) []*tfprotov6.Di
 
 // nameOf is what people call an object.
 func nameOf(noun *definition.Noun, object map[string]any) string {
-	for _, name := range append(append([]string{}, noun.Names...), "id") {
+	for _, name := range append(append([]string{}, noun.Names...), noun.IDField()) {
 		if text, isText := object[name].(string); isText && text != "" {
 			return text
 		}
 	}
 	return ""
+}
+
+// removal refuses the removal of what is protected, and warns of what nothing deletes.
+func removal(noun *definition.Noun, prior map[string]any) []*tfprotov6.Diagnostic {
+	if noun.Routes.Remove.Path == "" {
+		return []*tfprotov6.Diagnostic{warning("", nameOf(noun, prior)+" is forgotten, and stays",
+			fmt.Sprintf("Nothing deletes a %s. A creation of the same takes it over again.", noun.Noun))}
+	}
+	return protection(noun, prior)
 }
 
 // protection refuses the removal of what is protected; the provider never lifts it.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
+	"svccloud.dev/terraform-provider-svccloud/internal/definition"
 	"svccloud.dev/terraform-provider-svccloud/internal/service"
 )
 
@@ -12,11 +13,12 @@ import (
 func (s *Server) UpgradeResourceIdentity(
 	_ context.Context, request *tfprotov6.UpgradeResourceIdentityRequest,
 ) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
-	identity, err := request.RawIdentity.Unmarshal(identityKind)
+	kind := identityKind(s.resources[request.TypeName].noun)
+	identity, err := request.RawIdentity.Unmarshal(kind)
 	if err != nil {
 		return nil, err
 	}
-	dynamic, err := tfprotov6.NewDynamicValue(identityKind, identity)
+	dynamic, err := tfprotov6.NewDynamicValue(kind, identity)
 	return &tfprotov6.UpgradeResourceIdentityResponse{
 		UpgradedIdentity: &tfprotov6.ResourceIdentityData{IdentityData: &dynamic},
 	}, err
@@ -32,8 +34,8 @@ func (s *Server) ReadResource(
 		return nil, err
 	}
 	response := &tfprotov6.ReadResourceResponse{Private: request.Private, NewIdentity: request.CurrentIdentity}
-	id, _ := before["id"].(string)
-	state, err := s.readAfter(ctx, resource.noun, id, before, isFresh(before), false)
+	state, err := s.readAfter(
+		ctx, resource.noun, resource.noun.Address(before), before, isFresh(resource.noun, before), false)
 	switch {
 	case service.IsGone(err):
 		state = nil
@@ -42,7 +44,7 @@ func (s *Server) ReadResource(
 		response.Diagnostics = diagnosticsOf(resource.noun, "Reading "+nameOf(resource.noun, before), err)
 		return response, nil
 	default:
-		if response.NewIdentity, err = identityOf(state); err != nil {
+		if response.NewIdentity, err = identityOf(resource.noun, state); err != nil {
 			return nil, err
 		}
 	}
@@ -50,10 +52,11 @@ func (s *Server) ReadResource(
 	return response, err
 }
 
-// isFresh is true for a state that an import made: it has the id, and nothing else.
-func isFresh(state map[string]any) bool {
+// isFresh is true for a state that an import made: it has what the address says, and nothing else.
+func isFresh(noun *definition.Noun, state map[string]any) bool {
+	located := noun.Located(noun.Address(state))
 	for name, each := range state {
-		if name != "id" && each != nil {
+		if located[name] == nil && each != nil {
 			return false
 		}
 	}

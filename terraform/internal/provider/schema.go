@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -170,15 +171,25 @@ func timeoutsAttribute() *tfprotov6.SchemaAttribute {
 	return &tfprotov6.SchemaAttribute{Name: timeouts, NestedType: nested, Optional: true}
 }
 
-// hasLabels is true for nouns whose labels are those of the platform.
+// hasLabels is true for nouns whose labels are those of the platform: they are found by them. Others are of what runs
+// inside, such as nodes.
 func hasLabels(noun *definition.Noun) bool {
 	attribute := noun.Attributes[labels]
-	return attribute != nil && attribute.Kind.Type == definition.Map && attribute.Mode != definition.Computed
+	return attribute != nil && attribute.Kind.Type == definition.Map && attribute.Mode != definition.Computed &&
+		slices.Contains(noun.Routes.List.Takes, "label")
 }
 
-// identitySchema is the identity of every resource.
-func identitySchema() *tfprotov6.ResourceIdentitySchema {
-	return &tfprotov6.ResourceIdentitySchema{IdentityAttributes: []*tfprotov6.ResourceIdentitySchemaAttribute{
-		{Name: "id", Type: tftypes.String, RequiredForImport: true},
-	}}
+// identitySchema is the identity of a resource: what its address says.
+func identitySchema(noun *definition.Noun) *tfprotov6.ResourceIdentitySchema {
+	names := []string{noun.IDField()}
+	if noun.IsPart() {
+		names = append(names, noun.Parent.Field)
+	}
+	schema := &tfprotov6.ResourceIdentitySchema{}
+	for _, name := range names {
+		schema.IdentityAttributes = append(schema.IdentityAttributes, &tfprotov6.ResourceIdentitySchemaAttribute{
+			Name: name, Type: tftypes.String, RequiredForImport: true,
+		})
+	}
+	return schema
 }

@@ -43,9 +43,11 @@ var capabilities = &tfprotov6.ServerCapabilities{GetProviderSchemaOptional: true
 // GetMetadata lists what there is.
 func (s *Server) GetMetadata(context.Context, *tfprotov6.GetMetadataRequest) (*tfprotov6.GetMetadataResponse, error) {
 	response := &tfprotov6.GetMetadataResponse{ServerCapabilities: capabilities}
-	for name := range s.resources {
+	for name, resource := range s.resources {
 		response.Resources = append(response.Resources, tfprotov6.ResourceMetadata{TypeName: name})
-		response.ListResources = append(response.ListResources, tfprotov6.ListResourceMetadata{TypeName: name})
+		if !resource.noun.IsPart() {
+			response.ListResources = append(response.ListResources, tfprotov6.ListResourceMetadata{TypeName: name})
+		}
 	}
 	for name := range s.sources {
 		response.DataSources = append(response.DataSources, tfprotov6.DataSourceMetadata{TypeName: name})
@@ -75,7 +77,9 @@ func (s *Server) GetProviderSchema(
 	}
 	for name, resource := range s.resources {
 		response.ResourceSchemas[name] = resource.schema
-		response.ListResourceSchemas[name] = listSchema(resource.noun)
+		if !resource.noun.IsPart() {
+			response.ListResourceSchemas[name] = listSchema(resource.noun)
+		}
 	}
 	for name, secret := range s.secrets {
 		response.EphemeralResourceSchemas[name] = secret.schema
@@ -89,13 +93,13 @@ func (s *Server) GetProviderSchema(
 	return response, nil
 }
 
-// GetResourceIdentitySchemas says that the id is the identity.
+// GetResourceIdentitySchemas says that the id is the identity, with that of the parent where it is a part.
 func (s *Server) GetResourceIdentitySchemas(
 	context.Context, *tfprotov6.GetResourceIdentitySchemasRequest,
 ) (*tfprotov6.GetResourceIdentitySchemasResponse, error) {
 	schemas := map[string]*tfprotov6.ResourceIdentitySchema{}
-	for name := range s.resources {
-		schemas[name] = identitySchema()
+	for name, resource := range s.resources {
+		schemas[name] = identitySchema(resource.noun)
 	}
 	return &tfprotov6.GetResourceIdentitySchemasResponse{IdentitySchemas: schemas}, nil
 }
@@ -137,14 +141,14 @@ func dynamicOf(object map[string]any, kind tftypes.Type) (*tfprotov6.DynamicValu
 	return &dynamic, err
 }
 
-var identityKind = identitySchema().ValueType()
+func identityKind(noun *definition.Noun) tftypes.Type { return identitySchema(noun).ValueType() }
 
 // identityOf is the identity of an object; nil while its id is not known.
-func identityOf(object map[string]any) (*tfprotov6.ResourceIdentityData, error) {
-	id, isText := object["id"].(string)
-	if !isText {
+func identityOf(noun *definition.Noun, object map[string]any) (*tfprotov6.ResourceIdentityData, error) {
+	address := noun.Address(object)
+	if address == "" {
 		return nil, nil
 	}
-	dynamic, err := dynamicOf(map[string]any{"id": id}, identityKind)
+	dynamic, err := dynamicOf(noun.Located(address), identityKind(noun))
 	return &tfprotov6.ResourceIdentityData{IdentityData: dynamic}, err
 }

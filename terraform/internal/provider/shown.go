@@ -52,13 +52,16 @@ func (s *Server) readAfter(
 
 // readOwn answers what the object's request shows.
 func (s *Server) readOwn(ctx context.Context, noun *definition.Noun, id string) (map[string]any, error) {
+	if noun.Routes.Read.Path == "" {
+		return s.readListed(ctx, noun, id)
+	}
 	path := fill(noun.Routes.Read.Path, id)
 	answer, err := s.client.SendOwn(ctx, service.Request{Method: noun.Routes.Read.Method, Path: path})
 	if err != nil {
 		return nil, err
 	}
 	shown := value.ObjectOf(answer[noun.Key])
-	if shown["id"] != id {
+	if _, own := split(noun, id); shown[noun.IDField()] != own {
 		return nil, fmt.Errorf("the answer of %s has no %s with this id", path, noun.Noun)
 	}
 	return shown, nil
@@ -145,6 +148,8 @@ func attributeShown(noun *definition.Noun, name string, shown, before map[string
 	case attribute.NullWith != "" && shown[attribute.NullWith] != nil:
 		return nil
 	case attribute.IsUnread(), attribute.IsSecret, !isShown:
+		return before[name]
+	case attribute.FreeWith != "" && shown[attribute.FreeWith] != nil && before[name] != nil:
 		return before[name]
 	case attribute.IsOptional && before[name] == nil && !isNew:
 		return nil
@@ -342,8 +347,11 @@ func (s *Server) withDefaults(written any) any {
 	return all
 }
 
-// fill puts ids in the place of the parameters of a path, in their order.
+// fill puts ids in the place of the parameters of a path, in their order; the first may be the address of a part.
 func fill(path string, ids ...string) string {
+	if strings.Count(path, "{") > len(ids) && len(ids) > 0 {
+		ids = append(strings.SplitN(ids[0], "/", 2), ids[1:]...)
+	}
 	for _, id := range ids {
 		start, end := strings.Index(path, "{"), strings.Index(path, "}")
 		if start < 0 || end < start {

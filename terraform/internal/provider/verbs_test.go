@@ -167,7 +167,7 @@ func TestAListHasWhatCanBeImported(t *testing.T) {
 			if len(each.Diagnostics) > 0 {
 				t.Fatal(each.Diagnostics[0])
 			}
-			identity, _ := objectOf(each.Identity.IdentityData, identityKind)
+			identity, _ := objectOf(each.Identity.IdentityData, identityKind(diskNoun(t)))
 			text := each.DisplayName + " " + identity["id"].(string)
 			if isWhole {
 				resource, err := objectOf(each.Resource, server.resources["svccloud_disk"].kind)

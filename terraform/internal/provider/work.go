@@ -78,7 +78,11 @@ func (s *Server) creation(noun *definition.Noun, planned, config map[string]any)
 			body[attribute.Creates.Field] = attribute.Creates.Values[text]
 			continue
 		}
-		body[name] = value.Said(wish)
+		field := name
+		if attribute.Field != "" {
+			field = attribute.Field
+		}
+		body[field] = value.Said(wish)
 	}
 	return body
 }
@@ -260,13 +264,14 @@ func (w *work) request(step *definition.Change) (service.Request, bool) {
 			continue
 		}
 		isNeeded = isNeeded || differs
+		isFreed := w.isFreed(name)
 		switch {
 		case field == definition.Whole:
 			body = value.ObjectOf(value.Said(wish))
 			if wish == nil {
 				body = off(w.noun.Attributes[name].Kind)
 			}
-		case differs, step.By.Method != http.MethodPatch && wish != nil && wish != value.Unknown:
+		case differs, isFreed, step.By.Method != http.MethodPatch && wish != nil && wish != value.Unknown:
 			body[field] = value.Said(wish)
 		}
 	}
@@ -278,6 +283,12 @@ func (w *work) request(step *definition.Change) (service.Request, bool) {
 		id, _ = w.now[step.On].(string)
 	}
 	return requestOf(step.By, body, id), isNeeded
+}
+
+// isFreed is true for what the service chose until now: it may be anything.
+func (w *work) isFreed(name string) bool {
+	free := w.noun.Attributes[name].FreeWith
+	return free != "" && w.now[free] != nil && w.plan.planned[free] == nil
 }
 
 // members removes and adds members one by one; one that is otherwise than planned is removed and added again.

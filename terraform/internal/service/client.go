@@ -211,7 +211,7 @@ func pause(ctx context.Context, wanted time.Duration) error {
 	}
 }
 
-// Items answers a complete list, page by page where it has pages.
+// Items answers a complete list, page by page where it has pages; a *Gone when it is that of an object that is gone.
 func (c *Client) Items(ctx context.Context, path string, query url.Values) ([]map[string]any, error) {
 	items, isWhole, err := c.FirstItems(ctx, path, query, pagesMost)
 	if err == nil && !isWhole {
@@ -231,7 +231,7 @@ func (c *Client) FirstItems(
 	bytes, seen := 0, map[string]bool{}
 	for range pages {
 		var size int
-		page, err := c.Send(ctx, Request{Method: http.MethodGet, Path: path, Query: asked, size: &size})
+		page, err := c.SendOwn(ctx, Request{Method: http.MethodGet, Path: path, Query: asked, size: &size})
 		if err != nil {
 			return nil, false, err
 		}
