@@ -23,7 +23,6 @@ test('the guide says what works', async () => {
         CHECKPOINT_DISABLE: '1',
         TF_CLI_ARGS: '-no-color',
         API: inject('terraformUrl') ?? '',
-        EXAMPLES: join(ROOT, 'examples/terraform'),
         TOKEN: inject('terraformToken') ?? '',
       },
     })

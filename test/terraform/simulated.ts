@@ -62,16 +62,19 @@ export async function addPublicAddresses({ endpoints }: Product, zone: string): 
 /** As often as the platform lets people ask. */
 const LOOK_MILLISECONDS = 3_000
 
-/** Plays the nodes of the clusters of a customer: each has joined and is ready as soon as its server is there. Their
- *  control planes are real. Returns what ends it. */
+/** Control planes wait less than a minute for the next report of a node. */
+const REPORT_MILLISECONDS = 15_000
+
+/** Plays the nodes of the clusters of a customer: each joins and reports that it is ready as soon as its server is
+ *  there. Their control planes are real. Returns what ends it. */
 export function playNodes({ url, token, folder }: { url: string; token: string; folder: string }): () => Promise<void> {
   const client = createClient({ url, token })
   const ended = new AbortController()
-  const joined = new Set<string>()
+  const reported = new Map<string, number>()
   async function play(): Promise<void> {
     while (!ended.signal.aborted) {
       // a cluster may come or go in between
-      await joinAll(client, folder, joined).catch(() => undefined)
+      await reportAll(client, folder, reported).catch(() => undefined)
       await sleep(LOOK_MILLISECONDS, undefined, { signal: ended.signal }).catch(() => undefined)
     }
   }
@@ -82,17 +85,18 @@ export function playNodes({ url, token, folder }: { url: string; token: string; 
   }
 }
 
-async function joinAll(client: Client, folder: string, joined: Set<string>): Promise<void> {
+async function reportAll(client: Client, folder: string, reported: Map<string, number>): Promise<void> {
   const { items } = await unwrap(client.GET('/v1/kubernetes-clusters'))
   for (const { id } of items) {
     const params = { path: { id } }
     const { kubernetes_cluster: cluster } = await unwrap(client.GET('/v1/kubernetes-clusters/{id}', { params }))
     const { kubernetes_version: version, node_pools: pools = [] } = cluster
     const names = pools.flatMap(({ nodes }) => nodes.map(({ hostname }) => hostname))
-    for (const name of names.filter((each) => !joined.has(`${id}/${each}`))) {
+    const isDue = (name: string) => (reported.get(`${id}/${name}`) ?? 0) + REPORT_MILLISECONDS < Date.now()
+    for (const name of names.filter(isDue)) {
       const { kubeconfig } = await unwrap(client.GET('/v1/kubernetes-clusters/{id}/kubeconfig', { params }))
-      await joinAsNode({ file: join(folder, `${id}.kubeconfig`), kubeconfig, name, version })
-      joined.add(`${id}/${name}`)
+      await reportNode({ file: join(folder, `${id}.kubeconfig`), kubeconfig, name, version })
+      reported.set(`${id}/${name}`, Date.now())
     }
   }
 }
@@ -104,7 +108,7 @@ interface Node {
   readonly version: string
 }
 
-async function joinAsNode({ file, kubeconfig, name, version }: Node): Promise<void> {
+async function reportNode({ file, kubeconfig, name, version }: Node): Promise<void> {
   await writeFile(file, kubeconfig, { mode: 0o600 })
   const program = await buildTool('kubectl')
   const kubectl = (...words: readonly string[]) => promisify(execFile)(program, ['--kubeconfig', file, ...words])

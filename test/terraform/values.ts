@@ -25,6 +25,10 @@ export interface Trial {
 
 const OTHER_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIH6dHFPrzE3zVw5LO8u0P6Yg0h2uQnP0mCFc9PzG1mYx other@example.com'
 
+/** The other network of these examples is in another zone. */
+const ELSEWHERE = { zone: 'eu-1b', network_id: '${svccloud_network.other.id}' }
+const OTHER_STORAGE = { zone: 'eu-1b', source_storage_id: '${svccloud_storage.other.id}' }
+
 /** Answers the secret lines of its key. */
 async function writeCertificate(folder: string): Promise<readonly string[]> {
   const { certificate, key } = await makeCertificate({
@@ -162,6 +166,7 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
       plan: 'starter-2c-4g',
       public_ipv4: false,
     },
+    beside: { zone: ELSEWHERE, network_id: ELSEWHERE },
   },
   load_balancer_certificate: {
     example: 'load-balancer-certificate',
@@ -169,7 +174,7 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
     replaced: {
       load_balancer_id: '${svccloud_load_balancer.other.id}',
       name: 'other',
-      certificate: 'another',
+      certificate: '${file("shop.pem")}\n',
       private_key_wo_version: 2,
     },
     untried: { private_key: 'private_key_wo is tried' },
@@ -186,6 +191,7 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
       database_name: 'other',
       owner_name: 'boss',
     },
+    beside: { zone: ELSEWHERE, network_id: ELSEWHERE },
     takes: 'hasObjectStorage',
   },
   kubernetes_cluster: {
@@ -201,9 +207,9 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
       name: 'other',
       network_id: '${svccloud_network.other.id}',
       public_ipv4: true,
-      private_endpoint: true,
     },
-    untried: { version: 'one version is built here' },
+    beside: { zone: ELSEWHERE, network_id: ELSEWHERE },
+    untried: { version: 'one version is built here', private_endpoint: 'it is refused' },
     takes: 'hasControlPlanes',
   },
   kubernetes_node_pool: {
@@ -216,25 +222,29 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
       autoscaling: { min: 1, max: 3 },
     },
     replaced: {
-      cluster_id: 'another',
       name: 'others',
-      plan: 'starter-1c-2g',
-      zones: ['eu-1b'],
+      plan: 'starter-4c-8g',
       public_ipv4: true,
     },
-    untried: { version: 'one version is built here' },
+    untried: {
+      cluster_id: 'it needs another cluster',
+      zones: 'that of the network is the only one',
+      version: 'one version is built here',
+    },
     takes: 'hasControlPlanes',
   },
   floating_ip: {
     example: 'floating-ip',
     changed: { server_id: '${svccloud_server.second.id}' },
     replaced: { zone: 'eu-1b' },
+    beside: { zone: { server_id: null } },
     untried: { target: 'another one needs a router with NAT' },
   },
   custom_image: {
     example: 'custom-image',
     changed: { title: 'silver', labels: { tier: 'front' } },
     replaced: { zone: 'eu-1b', source_storage_id: '${svccloud_storage.other.id}' },
+    beside: { zone: OTHER_STORAGE, source_storage_id: OTHER_STORAGE },
     untried: {
       source_url: 'it needs a disk on the public Internet',
       checksum_sha256: 'it is for source_url',
@@ -266,7 +276,17 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
       secret_access_key_wo_version: 3,
     },
     replaced: { type: 'https', after: 5 },
-    beside: { url: { secret_access_key_wo_version: 2 } },
+    beside: {
+      url: { secret_access_key_wo_version: 2 },
+      type: {
+        bucket: null,
+        prefix: null,
+        region: null,
+        access_key_id: null,
+        secret_access_key_wo: null,
+        secret_access_key_wo_version: null,
+      },
+    },
     untried: { secret_access_key: 'secret_access_key_wo is tried' },
     secrets: ['only-for-the-bucket'],
   },
@@ -288,8 +308,8 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
     replaced: {
       server_id: '${svccloud_server.other.id}',
       network_id: '${svccloud_network.other.id}',
-      ipv4_address: '10.99.0.7',
-      ipv6_address: '2001:db8:ffff::7',
+      ipv4_address: '10.50.0.77',
+      ipv6_address: '${cidrhost(svccloud_network.front.ipv6_prefix, 77)}',
     },
   },
   dev_cluster: {
@@ -299,12 +319,11 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
       zone: 'eu-1b',
       name: 'other',
       plan: 'starter-4c-8g',
-      version: '1.1',
       public_ipv4: true,
       network_id: '${svccloud_network.inner.id}',
       ssh_key_ids: ['${svccloud_ssh_key.other.id}'],
       labels: { tier: 'front' },
     },
-    untried: { ssh_keys: 'ssh_key_ids is tried' },
+    untried: { ssh_keys: 'ssh_key_ids is tried', version: 'one version is offered' },
   },
 }

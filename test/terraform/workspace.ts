@@ -97,12 +97,12 @@ export class Workspace {
   }
 
   /** Attributes of a resource in the state. */
-  async attributes(type: string): Promise<Values> {
+  async attributes(type: string, name = 'example'): Promise<Values> {
     // as Terraform writes it
     const state = JSON.parse(await this.text('terraform.tfstate')) as {
       resources: readonly { type: string; name: string; instances: readonly { attributes: Values }[] }[]
     }
-    const [found] = state.resources.filter((resource) => resource.type === type && resource.name === 'example')
+    const [found] = state.resources.filter((resource) => resource.type === type && resource.name === name)
     const [instance] = found?.instances ?? []
     if (instance === undefined) throw new Error(`the state has no ${type}`)
     return instance.attributes

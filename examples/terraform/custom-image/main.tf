@@ -19,7 +19,7 @@ resource "svccloud_storage" "data" {
 }
 
 resource "svccloud_storage" "other" {
-  zone           = "eu-1a"
+  zone           = "eu-1b"
   title          = "image-other"
   size_gibibytes = 1
 }

@@ -20,6 +20,6 @@ resource "svccloud_network" "back" {
 }
 
 resource "svccloud_network" "other" {
-  zone = "eu-1a"
+  zone = "eu-1b"
   name = "database-other"
 }

@@ -18,6 +18,6 @@ resource "svccloud_network" "nodes" {
 }
 
 resource "svccloud_network" "other" {
-  zone = "eu-1a"
+  zone = "eu-1b"
   name = "cluster-other"
 }

@@ -30,6 +30,6 @@ resource "svccloud_network" "front" {
 }
 
 resource "svccloud_network" "other" {
-  zone = "eu-1a"
+  zone = "eu-1b"
   name = "load-balancer-other"
 }

@@ -34,8 +34,9 @@ resource "svccloud_ssh_key" "admin" {
 }
 
 resource "svccloud_network" "front" {
-  zone = "eu-1a"
-  name = "interface-front"
+  zone      = "eu-1a"
+  name      = "interface-front"
+  ipv4_cidr = "10.50.0.0/24"
 }
 
 resource "svccloud_network" "other" {

@@ -1,5 +1,5 @@
 /** The script of managed machines in a simulated guest. It accepts every document that is addressed to it and not older
- *  than its current one, and runs nothing. Databases report an archive as soon as they have been told of one. */
+ *  than its current one, and runs nothing. Databases report an archive once their document has one. */
 import { defined } from '../../../../domain/defined.ts'
 import { type ArchiveReport, type MachineAnswer, MachineDocument } from '../../../../resources/managed-machine/index.ts'
 import { z } from 'zod'
@@ -10,13 +10,16 @@ const Request = z.union([
   z.strictObject({ do: z.literal('apply'), document: MachineDocument }),
 ])
 
-interface Asked {
+interface MachineRequest {
   readonly request: Buffer
   readonly now: string
   readonly take: (configuration: MachineConfiguration) => void
 }
 
-export function answerAsMachine({ record: { configuration } }: SimulatedGuest, { request, now, take }: Asked): Buffer {
+export function answerAsMachine(
+  { record: { configuration } }: SimulatedGuest,
+  { request, now, take }: MachineRequest,
+): Buffer {
   const command = Request.parse(JSON.parse(request.toString()))
   const answer = (is: MachineConfiguration | undefined, detail: string) => answerOf(is, detail, now)
   if (command.do === 'status') return answer(configuration, '')
