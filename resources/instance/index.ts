@@ -229,6 +229,12 @@ export const Instance = resource({
         .describe('Last completed stop request.'),
       transfer: Transfer.optional().describe('Progress of the last attempt of spec.receive or spec.send.'),
       isRemoved: IsRemoved,
+      isDiskFull: z
+        .boolean()
+        .optional()
+        .describe(
+          'The guest is paused because a disk of it found no space on the host. It goes on when there is room.',
+        ),
       volumes: z.array(ObjectName).max(32).optional().describe('Volumes of the guest; none while there is no guest.'),
       unheldVolumes: z
         .array(ObjectName)

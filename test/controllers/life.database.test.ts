@@ -239,6 +239,17 @@ describe('with controllers that live', () => {
     expect(await audited()).toContain('server.guest_shutdown system:node success')
   })
 
+  test('a guest whose host has no free storage is shown, and goes on by itself', async () => {
+    await create().then(() => inState('started'))
+    const guest = cloud.host.running()[0]?.name ?? ''
+    cloud.host.fillDisk(guest)
+    const server = await inState('error')
+    expect(server.status?.stateDetail).toContain('The storage of the host is full. The guest is paused')
+    expect(server.status?.conditions?.find(({ type }) => type === 'Stalled')?.status).toBe('True')
+    cloud.host.freeDisk(guest)
+    expect((await inState('started')).status?.incarnation).toBe(1)
+  })
+
   test('a guest that crashes is restarted, three times in ten minutes, then not', async () => {
     await create().then(() => inState('started'))
     for (const incarnation of [2, 3, 4]) {

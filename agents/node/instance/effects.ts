@@ -19,9 +19,14 @@ import {
 } from './guest-definition.ts'
 import { DETAIL_CHARACTERS_MAXIMUM, type InstanceEffects, type InstanceObject, POWER_BUTTON_SECONDS } from './plan.ts'
 
+const RESUMES_APART_MILLISECONDS = 1_000
+const RESUME_AGAIN_MILLISECONDS = 10_000
+
 interface Parts extends InstanceOptions {
   /** Time of the last press of each guest's power button, by the monotonic clock. */
   readonly lastPress: Map<string, number>
+  /** Time of the last attempt to resume each guest, by the monotonic clock. */
+  readonly lastResume: Map<string, number>
 }
 
 type Handler<Name extends keyof InstanceEffects> = (
@@ -32,7 +37,7 @@ type Handlers = { readonly [Name in keyof InstanceEffects]: Handler<Name> }
 
 /** The handlers by name of the effect. */
 export function instanceEffects(options: InstanceOptions): Handlers {
-  const parts: Parts = { ...options, lastPress: new Map() }
+  const parts: Parts = { ...options, lastPress: new Map(), lastResume: new Map() }
   const { hypervisor, images, ledger, usage } = options
   return {
     start: (input, instance) => withDisks(options, instance.spec, () => start(parts, input, instance)),
@@ -44,6 +49,7 @@ export function instanceEffects(options: InstanceOptions): Handlers {
     async unplugInterface({ portName }, { metadata: { name } }) {
       await hypervisor.unplugInterface(name, portName)
     },
+    resume: (_input, instance) => resume(parts, instance),
     async forgetVolume({ volume }, { metadata: { name } }) {
       await giveBack(parts, [volume])
       changeEntry(ledger, name, (entry) => ({
@@ -102,6 +108,18 @@ export function instanceEffects(options: InstanceOptions): Handlers {
       await parts.reportHeld()
     },
   }
+}
+
+/** One guest after the other, because each of them takes some of the room, and each of them after a pause: its disk may
+ *  be full for another reason. */
+async function resume({ hypervisor, clock, lastResume }: Parts, { metadata: { name } }: InstanceObject): Promise<void> {
+  const now = clock.monotonicMilliseconds()
+  const last = Math.max(...lastResume.values(), Number.NEGATIVE_INFINITY)
+  const own = lastResume.get(name) ?? Number.NEGATIVE_INFINITY
+  if (now - last < RESUMES_APART_MILLISECONDS || now - own < RESUME_AGAIN_MILLISECONDS) return
+  for (const [other, at] of lastResume) if (now - at > RESUME_AGAIN_MILLISECONDS) lastResume.delete(other)
+  lastResume.set(name, now)
+  await hypervisor.resume(name)
 }
 
 /** Returns volumes that no guest has. A volume that cannot be returned now is returned at the next look at the host. */

@@ -9,6 +9,7 @@ import type { Ownership } from '../volume/ownership.ts'
 import { openHostKeys } from '../host-keys.ts'
 import { instanceEffects } from './effects.ts'
 import { imageOf, type InstanceOptions, isUsable, volumesOf } from './guest-definition.ts'
+import { hasRoomFor } from './room.ts'
 import { type ObservedInstance, planInstance } from './plan.ts'
 
 const VOLUME_INDEX = 'volume'
@@ -63,6 +64,7 @@ export function instanceReconciler(
         heldElsewhere: isToBoot ? await findHeldElsewhere(ownership, volumesOf(spec)) : undefined,
         hostKeys: guest?.state === 'running' ? hostKeys.of(guest) : undefined,
         entry,
+        hasRoom: guest?.isDiskFull === true ? await hasRoomFor(guest.disks) : undefined,
         removedAt: ledger.bytesOf('guest', uid)?.at,
         hadNameTaken: isNameTaken(status?.conditions),
         guestVolumes: openIn(guest, volumes, volumesOf(spec)),

@@ -32,6 +32,8 @@ export interface ObservedInstance {
   readonly lostVolume?: string | undefined
   /** A disk of shared storage that another host has, and that host. Checked before a start. */
   readonly heldElsewhere?: { readonly volume: string; readonly node: string } | undefined
+  /** Whether the disks of a guest that a full one has paused can grow again. */
+  readonly hasRoom?: boolean | undefined
   /** RFC 3339: when the guest of this object was removed from the host because the object was deleted. */
   readonly removedAt?: string | undefined
   /** The status reports that the guest of another object had the name. */
@@ -59,6 +61,8 @@ export interface InstanceEffects {
   readonly plugInterface: { readonly portName: string }
   /** Unplugs an interface that is not in the spec. */
   readonly unplugInterface: { readonly portName: string }
+  /** Lets the guest that a full disk has paused go on, in its turn. */
+  readonly resume: Record<string, never>
   /** The guest has released the volume. */
   readonly forgetVolume: { readonly volume: string }
   readonly requestStop: { readonly id: string }
@@ -95,6 +99,8 @@ const STALE_SECONDS = 60
 const STOP_SECONDS_DEFAULT = 60
 const MISSING_SECONDS = 30
 const HELD_ELSEWHERE_SECONDS = 5
+/** Interval between looks at the free space for a guest that waits for it. */
+const ROOM_SECONDS = 5
 /** Interval between reports of a transfer's progress. */
 const PROGRESS_SECONDS = 1
 
@@ -352,6 +358,12 @@ function planRunning(instance: InstanceObject, observed: ObservedInstance, entry
       wait(reported?.againSeconds ?? PROGRESS_SECONDS, 'progress'),
     ]
   }
+  if (observed.guest?.isDiskFull === true)
+    return [
+      ...(observed.hasRoom === true ? [effect('resume', {})] : []),
+      statusOf('running', observed, entry),
+      wait(ROOM_SECONDS, 'room for the disks of the guest'),
+    ]
   const devices = planDisks(spec, observed, entry) ?? planInterfaces(instance, observed, entry)
   if (devices !== undefined) return devices
   if (order === undefined || isOf(entry.transfer, 'send', order)) return [statusOf('running', observed, entry)]
@@ -500,6 +512,7 @@ function statusOf(
     endReason: observed.guest === undefined ? entry.ended?.reason : undefined,
     transfer: observed.transfer ?? (isOngoing ? current : entry.transfer),
     stop: entry.stop?.outcome === undefined ? undefined : { id: entry.stop.id, outcome: entry.stop.outcome },
+    isDiskFull: observed.guest?.isDiskFull,
     volumes: observed.guest === undefined ? undefined : [...(observed.guestVolumes ?? [])],
     unheldVolumes: observed.unheldVolumes?.length ? [...observed.unheldVolumes] : undefined,
     interfaces: observed.guest === undefined ? undefined : [...observed.guest.interfaces],

@@ -122,6 +122,9 @@ function hostUnreachable(input: ReconcileInput): Decision {
     : unchanged(input)
 }
 
+const DISK_FULL_DETAIL =
+  'The storage of the host is full. The guest is paused, and goes on where it was as soon as there is room.'
+
 function guestState(whole: ProvisionedInput): Decision {
   const { status, spec } = whole.instance
   if (status === undefined || !hasObservedSpec(whole.instance) || status.incarnation < spec.incarnation)
@@ -130,6 +133,7 @@ function guestState(whole: ProvisionedInput): Decision {
     return status.state === 'stopped' && whole.server.status?.state !== 'error'
       ? { ...unchanged(whole), state: 'stopped' }
       : unchanged(whole)
+  if (status.state === 'running' && status.isDiskFull === true) return { state: 'error', detail: DISK_FULL_DETAIL }
   if (status.state === 'running') return { state: 'started', ...startOf(whole, status.startedAt) }
   if (status.state === 'error') return { state: 'error', detail: status.detail ?? 'The host cannot run the guest.' }
   if (status.state !== 'stopped') return unchanged(whole)

@@ -10,7 +10,7 @@ import {
   type ObservedInstance,
 } from '../../../agents/node/instance/plan.ts'
 import type { LedgerEntry } from '../../../agents/node/ledger.ts'
-import type { InstanceSpec } from '../../../resources/instance/index.ts'
+import type { InstanceSpec, InstanceStatus } from '../../../resources/instance/index.ts'
 import { instanceSpec } from './instance-spec.ts'
 
 const NOW = new Date('2030-01-01T00:01:00.000Z')
@@ -35,6 +35,7 @@ interface Row {
   readonly guestVolumes?: readonly string[]
   readonly unheldVolumes?: readonly string[]
   readonly image?: ObservedInstance['image']
+  readonly hasRoom?: boolean
   readonly removedAt?: string
   /** Of the move, as the status has it. */
   readonly reported?: Transfer
@@ -107,14 +108,16 @@ function summaryOf(action: Action): string {
       endReason,
       stop,
       transfer: told,
+      isDiskFull,
       // as the plan writes it
-    } = action.status as { state: string; endReason?: string; stop?: { outcome: string }; transfer?: Transfer }
+    } = action.status as Pick<InstanceStatus, 'state' | 'endReason' | 'stop' | 'transfer' | 'isDiskFull'>
     return [
       'status',
       state,
       ...(endReason === undefined ? [] : [endReason]),
       ...(stop === undefined ? [] : [stop.outcome]),
       ...(told === undefined ? [] : [told.phase]),
+      ...(isDiskFull === true ? ['full'] : []),
     ].join(' ')
   }
   return action.do === 'wait' ? `wait ${action.seconds}` : action.do
@@ -235,6 +238,36 @@ const rows: readonly Row[] = [
     guest: { interfaces: ['i'], isResponsive: false },
     entry: {},
     does: ['status running'],
+  },
+  {
+    why: 'a guest that a full disk has paused waits for room',
+    guest: { isDiskFull: true },
+    hasRoom: false,
+    entry: {},
+    does: ['status running full', 'wait 5'],
+  },
+  {
+    why: 'and goes on when there is room',
+    guest: { isDiskFull: true },
+    hasRoom: true,
+    entry: {},
+    does: ['resume', 'status running full', 'wait 5'],
+  },
+  {
+    why: 'it gets no other disk and is not sent meanwhile',
+    spec: { send, interfaces: [own, added] },
+    guest: { isDiskFull: true, interfaces: ['i'] },
+    hasRoom: false,
+    entry: {},
+    does: ['status running full', 'wait 5'],
+  },
+  {
+    why: 'it is stopped where that is wanted',
+    spec: { power: 'stopped', stop: { ...soft, type: 'hard' } },
+    guest: { isDiskFull: true },
+    hasRoom: true,
+    entry: {},
+    does: ['end requested op-1', 'wait 0'],
   },
   {
     why: 'an incarnation is started once: one that ended stays so',
@@ -731,6 +764,7 @@ describe('the plan of an Instance', () => {
       guestVolumes: row.guestVolumes ?? [],
       unheldVolumes: row.unheldVolumes ?? [],
       image: row.image ?? READY,
+      hasRoom: row.hasRoom,
       ...defined({ removedAt: row.removedAt }),
       hypervisor: 'simulated',
     }

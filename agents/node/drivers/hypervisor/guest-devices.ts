@@ -38,6 +38,8 @@ export interface AttachedGuest {
   /** User that the guest runs as; undefined when it runs as the agent. */
   readonly user: GuestUser | undefined
   state: Guest['state']
+  /** QEMU has paused it because a disk could not grow. */
+  isDiskFull: boolean
 }
 
 export interface GuestDevicesOptions {

@@ -81,6 +81,8 @@ export interface Guest extends GuestIdentity {
     | 'handed_over'
   /** False when it runs and does not answer, because it hangs or the agent is still attaching. */
   readonly isResponsive: boolean
+  /** It runs, and the hypervisor has paused it because a disk of it could not grow. Absent otherwise. */
+  readonly isDiskFull?: true
   /** RFC 3339. */
   readonly startedAt: string
   readonly forwards: readonly Forward[]
@@ -188,6 +190,8 @@ export interface Hypervisor {
   /** Takes or removes a snapshot in the disk of this path, while the guest runs. False when no running guest of the
    *  name has the disk; rejects while a backup reads the disk. */
   changeSnapshots(name: string, path: string, change: SnapshotChange): Promise<boolean>
+  /** Lets a guest that a full disk has paused go on: it writes again what failed. Does nothing for any other. */
+  resume(name: string): Promise<void>
   /** Presses the power button, which the guest may ignore. Does nothing when the guest is not running. */
   pressPowerButton(name: string): Promise<void>
   /** Kills the guest and releases its resources. Resolves when its process has ended. Its console history stays. */

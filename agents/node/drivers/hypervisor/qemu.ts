@@ -117,6 +117,9 @@ const FORWARD_HOST = '127.0.0.1'
 const DETAIL_CHARACTERS_MAXIMUM = 300
 /** States of QEMU's `query-status` in which the guest cannot continue. */
 const DEAD_STATES = ['internal-error', 'guest-panicked']
+/** The state in which QEMU pauses a guest whose write found no space (`werror=enospc`, its default). Other errors of
+ *  disks are reported to the guest. */
+const DISK_FULL_STATE = 'io-error'
 
 interface Attachment extends AttachedGuest {
   readonly line: SerialLine
@@ -276,6 +279,11 @@ class QemuHypervisor implements Hypervisor {
 
   changeSnapshots(name: string, path: string, change: SnapshotChange): Promise<boolean> {
     return this.#devices.changeSnapshots(name, path, change)
+  }
+
+  async resume(name: string): Promise<void> {
+    const attachment = this.#attachments.get(name)
+    if (attachment?.state === 'running' && attachment.isDiskFull) await attachment.qmp.execute('cont')
   }
 
   async pressPowerButton(name: string): Promise<void> {
@@ -517,7 +525,7 @@ class QemuHypervisor implements Hypervisor {
     if (known !== undefined)
       return {
         ...guestIn(known.state, true, known.transfer, [...known.disks.values()], known.interfaces),
-        ...slotsIn(known),
+        ...disksIn(known),
       }
     const pid = await this.#processOf(record)
     if (pid === undefined) {
@@ -540,7 +548,7 @@ class QemuHypervisor implements Hypervisor {
       this.#silences.over(name)
       return {
         ...guestIn(found.state, true, found.transfer, [...found.disks.values()], found.interfaces),
-        ...slotsIn(found),
+        ...disksIn(found),
       }
     } catch (error) {
       this.#silences.failed(error, { guest: name }, name)
@@ -621,11 +629,14 @@ class QemuHypervisor implements Hypervisor {
     const { name, incarnation, uuid } = record
     const folder = this.#folder(name)
     let connected: Qmp | undefined
+    let isDiskFull: boolean | undefined
     const qmp = await connectQmp(join(folder, GUEST_FILES.qmp), {
       clock: this.#options.clock,
       onEvent: (event) => {
         if (event.name === 'SHUTDOWN' && event.data['guest'] === true) this.#ended(name, 'off')
         if (event.name === 'GUEST_PANICKED') this.#ended(name, 'gone')
+        const isStopped = event.name === 'BLOCK_IO_ERROR' && event.data['action'] === 'stop'
+        if (isStopped || event.name === 'RESUME') this.#diskFull(name, (isDiskFull = isStopped))
         // If this fails, the agent asks for the disk again and finds it released.
         if (event.name === 'DEVICE_DELETED')
           void this.#devices.closeReleased(name, event.data['device']).catch(() => undefined)
@@ -659,10 +670,12 @@ class QemuHypervisor implements Hypervisor {
         interfaces: record.interfaces,
         user: record.user,
         state: stateOf(status, record.move),
+        isDiskFull: false,
         ...defined({ transfer: record.move?.end }),
       }
       // An agent that was killed may not have done so.
       await this.#devices.closeReleasedInterfaces(name, attachment)
+      attachment.isDiskFull = isDiskFull ?? status === DISK_FULL_STATE
       this.#attachments.set(name, attachment)
       if (attachment.state === 'running') {
         this.#connectConsole(name, incarnation, attachment)
@@ -704,6 +717,13 @@ class QemuHypervisor implements Hypervisor {
 
   #connectConsole(name: string, incarnation: number, { line }: Attachment): void {
     this.#console(name).line.running(incarnation, (bytes) => line.write(bytes))
+  }
+
+  #diskFull(name: string, isDiskFull: boolean): void {
+    const attachment = this.#attachments.get(name)
+    if (attachment === undefined || attachment.isDiskFull === isDiskFull) return
+    attachment.isDiskFull = isDiskFull
+    this.#changed(name)
   }
 
   #ended(name: string, state: 'off' | 'gone'): void {
@@ -781,8 +801,15 @@ class QemuHypervisor implements Hypervisor {
   }
 }
 
-/** Remaining parts of disks that the guest does not have. */
-const slotsIn = ({ disks, unheld, cutOff }: AttachedGuest): Pick<Guest, 'unheldDisks' | 'cutOffSlots'> => ({
+/** Remaining parts of disks that the guest does not have, and whether one could not grow. */
+const disksIn = ({
+  state,
+  isDiskFull,
+  disks,
+  unheld,
+  cutOff,
+}: AttachedGuest): Pick<Guest, 'unheldDisks' | 'cutOffSlots' | 'isDiskFull'> => ({
+  ...(isDiskFull && state === 'running' ? { isDiskFull } : {}),
   ...(unheld.length === 0 ? {} : { unheldDisks: unheld.flatMap((slot) => disks.get(slot) ?? []) }),
   ...(cutOff.length === 0 ? {} : { cutOffSlots: cutOff }),
 })

@@ -43,6 +43,10 @@ export interface SimulatedGuest extends SimulatedMemory {
   /** The attempt in progress. */
   sending: SendRequest | undefined
   isPaused: boolean
+  /** A full disk has paused it. */
+  isDiskFull: boolean
+  /** Its writes find space. */
+  hasRoom: boolean
   isHandingOver: boolean
   /** The listener for its memory. */
   listening: { close(): void } | undefined
@@ -58,6 +62,8 @@ export const newSimulatedGuest = (record: SimulatedGuestRecord, isBooted = false
   neededDowntimeMilliseconds: 0,
   sending: undefined,
   isPaused: false,
+  isDiskFull: false,
+  hasRoom: true,
   isHandingOver: false,
   listening: undefined,
   arrived: undefined,

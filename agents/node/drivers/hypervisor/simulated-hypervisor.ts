@@ -34,13 +34,14 @@ const PLUG_MILLISECONDS = { least: 5, most: 80 }
 const ANSWER_MILLISECONDS = { least: 20, most: 400 }
 const START_MILLISECONDS = { least: 20, most: 120 }
 
-const guestOf = ({ record }: SimulatedGuest): Guest => ({
+const guestOf = ({ record, isDiskFull }: SimulatedGuest): Guest => ({
   name: record.name,
   uid: record.uid,
   incarnation: record.incarnation,
   startedAt: record.startedAt,
   state: record.state,
   isResponsive: record.state !== 'gone',
+  ...(isDiskFull && record.state === 'running' ? { isDiskFull } : {}),
   forwards: [],
   disks: record.state === 'gone' ? [] : record.disks,
   interfaces: record.state === 'gone' ? [] : (record.interfaces ?? []),
@@ -107,7 +108,7 @@ export function newSimulatedHypervisor(options: SimulatedHypervisorOptions): Hyp
   }
 }
 
-type Life = Pick<Hypervisor, 'start' | 'pressPowerButton' | 'destroy' | 'forget'>
+type Life = Pick<Hypervisor, 'start' | 'resume' | 'pressPowerButton' | 'destroy' | 'forget'>
 
 function lifeOf(options: SimulatedHypervisorOptions, assertOpen: () => void): Life {
   const { random, guests, system, migrations } = options
@@ -129,6 +130,13 @@ function lifeOf(options: SimulatedHypervisorOptions, assertOpen: () => void): Li
       system.boot(guest)
       guests.report(definition.name)
       return guestOf(guest)
+    },
+    async resume(name) {
+      assertOpen()
+      const guest = guests.get(name)
+      if (guest === undefined || !guests.isRunning(guest) || !guest.isDiskFull || !guest.hasRoom) return
+      guest.isDiskFull = false
+      guests.report(name)
     },
     async pressPowerButton(name) {
       assertOpen()

@@ -35,7 +35,7 @@ export function newSimulatedSystem({ clock, random, guests, powerOff }: Simulate
   }
 
   function type(guest: SimulatedGuest, bytes: Buffer): void {
-    if (!guest.isBooted || guest.isHung || guest.isPaused) return
+    if (!guest.isBooted || guest.isHung || guest.isPaused || guest.isDiskFull) return
     for (const byte of bytes) {
       const character = String.fromCharCode(byte)
       if (byte === INTERRUPT) {

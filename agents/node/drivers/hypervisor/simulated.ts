@@ -35,6 +35,9 @@ export interface SimulatedHost {
   crashGuest(name: string): void
   /** The guest powers itself off. */
   powerOffGuest(name: string): void
+  /** A write of the guest finds no space: it is paused until it is resumed after `freeDisk`. */
+  fillDisk(name: string): void
+  freeDisk(name: string): void
   /** The guest ignores its power button from now on. */
   hangGuest(name: string): void
   /** The guest changes its memory so fast that its hand-over needs this much downtime. */
@@ -112,6 +115,12 @@ export function newSimulatedHost({
         .map(({ record }) => record),
     crashGuest: (name) => withGuest(name, (guest) => end(guest, 'gone')),
     powerOffGuest: (name) => withGuest(name, (guest) => end(guest, 'off')),
+    fillDisk: (name) =>
+      withGuest(name, (guest) => {
+        Object.assign(guest, { isDiskFull: true, hasRoom: false })
+        guests.report(name)
+      }),
+    freeDisk: (name) => withGuest(name, (guest) => void (guest.hasRoom = true)),
     hangGuest: (name) => withGuest(name, (guest) => void (guest.isHung = true)),
     keepGuestBusy: (name, neededDowntimeMilliseconds) =>
       withGuest(name, (guest) => void Object.assign(guest, { neededDowntimeMilliseconds })),
