@@ -47,6 +47,15 @@ export class SvccloudError extends Error {
     this.requestId = response.headers.get('x-request-id')
     this.retryAfterSeconds = retryAfterSeconds(response.headers)
   }
+  /** The reason for programs, such as `quota_exceeded`; undefined when there is none. */
+  get code(): string | undefined {
+    return this.problem.reason
+  }
+  /** What is wrong with which field. */
+  get fields(): Readonly<Record<string, string>> {
+    const { errors } = this.problem
+    return Array.isArray(errors) ? Object.fromEntries(errors.map(({ field, detail }) => [field, detail])) : {}
+  }
 }
 
 /** The data of a response. Throws SvccloudError for a refusal. */
@@ -76,7 +85,30 @@ export class OperationFailed extends Error {
   }
 }
 
+/** Thrown when an operation has not ended by its deadline. It goes on. */
+export class DeadlinePassed extends Error {
+  readonly operation: Operation
+  constructor(operation: Operation) {
+    super(
+      `operation ${operation.id} (${operation.kind}) has not ended by its deadline; it is at step ${operation.step}`,
+    )
+    this.name = 'DeadlinePassed'
+    this.operation = operation
+  }
+}
+
+/** Thrown when the pages of a list do not end. */
+export class EndlessList extends Error {
+  constructor(detail: string) {
+    super(detail)
+    this.name = 'EndlessList'
+  }
+}
+
 const WAIT_SECONDS = 20
+/** The service ends an operation itself at its deadline, but for deletions. */
+const AFTER_DEADLINE_MILLISECONDS = 60_000
+const PAGES_MOST = 10_000
 /** Responses of a proxy, or different clocks: only a larger difference counts as early. */
 const EARLY_MILLISECONDS = 1_000
 const PAUSE_LEAST_SECONDS = 1
@@ -92,8 +124,8 @@ export interface WaitOptions {
 }
 
 /** Resolves when the operation has succeeded. Throws OperationFailed when it failed or was cancelled, and SvccloudError
- *  when the service refuses; "too many requests" and "unavailable" only after six in a row. The wait ends at the
- *  operation's `deadline_at`. */
+ *  when the service refuses; "too many requests" and "unavailable" only after six in a row. Throws DeadlinePassed after
+ *  the operation's `deadline_at`, by the clock of the service. */
 export async function waitForOperation(
   client: Client,
   id: string,
@@ -117,6 +149,9 @@ export async function waitForOperation(
     onChange?.(operation)
     if (operation.status === 'succeeded') return operation
     if (operation.status === 'failed' || operation.status === 'cancelled') throw new OperationFailed(operation)
+    // without both times no comparison is true
+    const now = Date.parse(answer.response.headers.get('date') ?? '')
+    if (now > Date.parse(operation.deadline_at) + AFTER_DEADLINE_MILLISECONDS) throw new DeadlinePassed(operation)
     const before = latest
     latest = JSON.stringify(operation)
     const isEarly = timer.milliseconds() - sentAt < WAIT_SECONDS * 1_000 - EARLY_MILLISECONDS
@@ -138,18 +173,24 @@ interface Page<Item> {
 }
 
 /** Every item of a list: `for await (const server of pages((query) => client.GET("/v1/servers", {params: {query}})))`.
- *  The first page is requested without a cursor. */
+ *  The first page is requested without a cursor. Throws EndlessList when a cursor comes again, and after 10,000
+ *  pages. */
 export async function* pages<Item>(
   read: (query: {
     readonly cursor?: string
   }) => Promise<{ readonly data?: Page<Item>; readonly error?: unknown; readonly response: Response }>,
 ): AsyncGenerator<Item, void, undefined> {
+  const seen = new Set<string>()
   let cursor: string | null = null
-  do {
+  for (let count = 0; count < PAGES_MOST; count++) {
     const page: Page<Item> = await unwrap(read(cursor === null ? {} : { cursor }))
     yield* page.items
     cursor = page.next_cursor
-  } while (cursor !== null)
+    if (cursor === null) return
+    if (seen.has(cursor)) throw new EndlessList('a page leads to an earlier one')
+    seen.add(cursor)
+  }
+  throw new EndlessList(`the list has more than ${PAGES_MOST} pages`)
 }
 
 export interface ChangesOptions<Type extends ChangeType> extends Omit<FollowOptions, 'open'> {

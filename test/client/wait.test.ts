@@ -1,11 +1,20 @@
 /** How the client waits for an operation when the service does not hold the question until something changes. */
 import { expect, test } from 'vitest'
-import { createClient, OperationFailed, SvccloudError, type Timer, waitForOperation } from '../../client/index.ts'
+import {
+  createClient,
+  DeadlinePassed,
+  EndlessList,
+  OperationFailed,
+  pages,
+  SvccloudError,
+  type Timer,
+  waitForOperation,
+} from '../../client/index.ts'
 import { timer as realTimer } from '../../client/timer.ts'
 
 interface Scripted {
   readonly status?: number
-  readonly operation?: { readonly status: string; readonly step?: string }
+  readonly operation?: { readonly status: string; readonly step?: string; readonly deadline_at?: string }
   readonly headers?: Readonly<Record<string, string>>
   /** How long the service holds the question. */
   readonly heldSeconds?: number
@@ -68,6 +77,44 @@ test('comes back after "too many" and "not now", but not for ever', async () => 
 test('other refusals and failures are final', async () => {
   await expect(pausesOf({ status: 404 }, DONE)).rejects.toThrow(SvccloudError)
   await expect(pausesOf(RUNNING, { operation: { status: 'failed' } })).rejects.toThrow(OperationFailed)
+})
+
+test('a wait ends after the deadline, by the clock of the service', async () => {
+  const at = (date: string): Scripted => ({
+    operation: { status: 'running', step: 'boot', deadline_at: '2001-01-01T12:00:00Z' },
+    headers: { date },
+    heldSeconds: 20,
+  })
+  await expect(pausesOf(at('Mon, 01 Jan 2001 12:00:59 GMT'), at('nonsense'), DONE)).resolves.toEqual([])
+  await expect(pausesOf(at('Mon, 01 Jan 2001 12:01:01 GMT'), DONE)).rejects.toThrow(DeadlinePassed)
+})
+
+/** How many pages are read, until the error. */
+async function readOf(cursorOf: (index: number) => string | null): Promise<{ readonly read: number; error: unknown }> {
+  let read = 0
+  const list = pages(async () => ({
+    data: { items: [], next_cursor: cursorOf(read++) },
+    response: new Response(null),
+  }))
+  const error: unknown = await list.next().then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  return { read, error }
+}
+
+test('pages end, or are an error', async () => {
+  expect(await readOf((index) => (index === 2 ? null : String(index)))).toEqual({ read: 3, error: undefined })
+  expect(await readOf((index) => String(index % 2))).toEqual({ read: 3, error: expect.any(EndlessList) })
+  expect(await readOf(String)).toEqual({ read: 10_000, error: expect.any(EndlessList) })
+})
+
+test('a refusal has its code and its fields', () => {
+  const problem = { reason: 'invalid', errors: [{ field: 'hostname', detail: 'is too long' }] }
+  const error = new SvccloudError(new Response(null, { status: 400 }), problem as never)
+  expect([error.code, error.fields]).toEqual(['invalid', { hostname: 'is too long' }])
+  const other = new SvccloudError(new Response(null, { status: 502 }), undefined)
+  expect([other.code, other.fields]).toEqual([undefined, {}])
 })
 
 test('a pause ends with its signal', async () => {
