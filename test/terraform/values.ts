@@ -153,10 +153,7 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
     changed: {
       name: 'gate',
       labels: { tier: 'front' },
-      frontends: [
-        { name: 'http', port: 8080, mode: 'http', backend: 'web' },
-        { name: 'raw', port: 5432, mode: 'tcp', backend: 'web', allowed_cidrs: ['203.0.113.7/32'] },
-      ],
+      frontends: [{ name: 'http', port: 8080, mode: 'http', backend: 'web', allowed_cidrs: ['203.0.113.7/32'] }],
       backends: [{ name: 'web', members: [{ name: 'second', address: '10.20.0.12', port: 8080 }] }],
       is_protected: true,
     },

@@ -30,6 +30,7 @@ resource "svccloud_network" "front" {
 }
 
 resource "svccloud_network" "other" {
-  zone = "eu-1b"
-  name = "load-balancer-other"
+  zone      = "eu-1b"
+  name      = "load-balancer-other"
+  ipv4_cidr = "10.20.0.0/24"
 }
