@@ -17,6 +17,8 @@ export interface Trial {
   readonly untried?: Readonly<Record<string, string>>
   /** Texts of the example that no state and no plan may have. */
   readonly secrets?: readonly string[]
+  /** Why nobody can read the secrets of the example. */
+  readonly withoutSecrets?: string
   /** What it takes besides guests. */
   readonly takes?: 'hasControlPlanes' | 'hasObjectStorage'
   /** Writes what the example reads into the folder, and answers texts that no state and no plan may have. */
@@ -220,7 +222,7 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
     },
     replaced: {
       name: 'others',
-      plan: 'starter-4c-8g',
+      plan: 'premium-4c-8g',
       public_ipv4: true,
     },
     untried: {
@@ -315,12 +317,13 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
     replaced: {
       zone: 'eu-1b',
       name: 'other',
-      plan: 'starter-4c-8g',
+      plan: 'premium-4c-8g',
       public_ipv4: true,
       network_id: '${svccloud_network.inner.id}',
       ssh_key_ids: ['${svccloud_ssh_key.other.id}'],
       labels: { tier: 'front' },
     },
     untried: { ssh_keys: 'ssh_key_ids is tried', version: 'one version is offered' },
+    withoutSecrets: 'a simulated server has no API',
   },
 }
