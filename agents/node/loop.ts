@@ -7,7 +7,7 @@ import { openController } from '../../kit/reconcile/loop.ts'
 import { openControllerMetrics } from '../../kit/reconcile/metrics.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
-import { Gauge, gaugesIn, type Registry } from '../../kit/sys/metrics.ts'
+import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import { Instance, nodeNamespace, type NodeReportSpec } from '../../resources/instance/index.ts'
 import { ManagedMachine } from '../../resources/managed-machine/index.ts'
@@ -123,11 +123,15 @@ function openGuestMetrics({ hypervisor, registry }: AgentOptions): void {
       for (const { state } of await hypervisor.list().catch(() => [])) this.inc({ state })
     },
   })
-  gaugesIn(registry)(
-    'svccloud_node_guests_disk_full',
-    'Guests of this host that wait for free storage',
-    async () => (await hypervisor.list().catch(() => [])).filter(({ isDiskFull }) => isDiskFull === true).length,
-  )
+  new Gauge({
+    name: 'svccloud_node_guests_disk_full',
+    help: 'Guests of this host that wait for free storage',
+    registers: [registry],
+    async collect() {
+      const guests = await hypervisor.list().catch(() => [])
+      this.set(guests.filter(({ isDiskFull }) => isDiskFull === true).length)
+    },
+  })
 }
 
 const LOOKS = [runOwnerSettling, runTemplateSweep]
