@@ -7,6 +7,7 @@ import { asRefusal, type Refusal } from '../api/refusal.ts'
 import { useMay } from '../api/session.ts'
 import { uuid } from '../system.ts'
 import { actionText, nounTexts, t } from '../texts/index.ts'
+import { manyWithin } from '../texts/noun-texts.ts'
 import { kindText } from '../texts/service.ts'
 import { Confirm } from '../ui/dialog.tsx'
 import { notify } from '../ui/toast.tsx'
@@ -241,7 +242,7 @@ function titleOf(noun: Noun, label: string, items: readonly Thing[]): string {
   const [item] = items
   return items.length === 1 && item !== undefined
     ? t().choices.confirm(label, noun.titleOf(item))
-    : t().choices.confirmMany(label, items.length, nounTexts(noun.name).many)
+    : t().choices.confirmMany(label, items.length, manyWithin(nounTexts(noun.name)))
 }
 
 /** What goes and what stays, of all items together; and what has to be typed. */
@@ -261,7 +262,7 @@ function consequencesOf(
       confirm?.type === undefined || item === undefined
         ? undefined
         : many
-          ? t().choices.typeMany(items.length, nounTexts(noun.name).many)
+          ? t().choices.typeMany(items.length, manyWithin(nounTexts(noun.name)))
           : confirm.type(item),
   }
 }

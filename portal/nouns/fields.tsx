@@ -58,11 +58,22 @@ export function labelOf(name: string): string {
   return Object.hasOwn(labels, name) ? (labels[name] ?? name) : name.replaceAll('_', ' ')
 }
 
+/** The note of the API, which may name other fields and values as programs do; none that only says the label again. */
+function noteOf(label: string, description: string | undefined): string | undefined {
+  const note = noteIn(description)?.replace(/\b[a-z]+(?:_[a-z0-9]+)+\b/g, spoken)
+  return note === undefined || sameWords(note) === sameWords(label) ? undefined : note
+}
+
+const sameWords = (text: string): string => text.toLowerCase().replace(/\.$/, '')
+
+const spoken = (name: string): string => t().form.named(Object.hasOwn(t().fields, name) ? labelOf(name) : wordOf(name))
+
 function Field({ field, body, form, isFirst }: FieldProps): ReactNode {
   const schema = schemaOf(body, field.name)
+  const label = field.label?.() ?? labelOf(field.name)
   const common: Common = {
-    label: field.label?.() ?? labelOf(field.name),
-    note: field.note?.() ?? noteIn(schema.description),
+    label,
+    note: field.note?.() ?? noteOf(label, schema.description),
     wrong: form.errors[field.name],
     isRequired: isNeeded(body, field) || field.isFirstChosen === true || (schema.default ?? '') !== '',
   }

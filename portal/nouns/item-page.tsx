@@ -23,6 +23,7 @@ import { StateOf } from './list-page.tsx'
 import { isInProgress, type Noun, type Thing } from './noun.ts'
 import { Secret } from './secret.tsx'
 import { labelsOf, pathTo, send, thingIn, useThing } from './reads.ts'
+import { useTitle } from './titles.ts'
 import { Labels, Value } from './value.tsx'
 
 export interface ItemPageProps {
@@ -77,7 +78,7 @@ interface WholeProps {
 
 function Whole({ noun, item, tab, onTab, isStale }: WholeProps): ReactNode {
   const texts = nounTexts(noun.name)
-  const title = noun.titleOf(item)
+  const title = useTitle(noun, item)
   const tabs = tabsOf(noun, item)
   const detail = item['state_detail']
   return (
@@ -149,7 +150,8 @@ function Overview({ noun, item }: { readonly noun: Noun; readonly item: Thing })
                 name: labelOf(field),
                 value: <Value field={field} value={item[field]} />,
               })),
-            { name: t().page.id, value: <Copy text={item.id} /> },
+            // some have no other name
+            ...(item.id === noun.titleOf(item) ? [] : [{ name: t().page.id, value: <Copy text={item.id} /> }]),
           ]}
         />
       </Panel>

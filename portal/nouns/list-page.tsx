@@ -8,6 +8,7 @@ import { useMay } from '../api/session.ts'
 import { useKeys } from '../shell/keys.ts'
 import { useGo } from '../shell/go.ts'
 import { nounTexts, t } from '../texts/index.ts'
+import { manyWithin, type NounTexts } from '../texts/noun-texts.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Snippet } from '../ui/copy.tsx'
 import { TextField } from '../ui/field.tsx'
@@ -22,7 +23,8 @@ import { isEmpty } from './form.ts'
 import { type ListView, nextOrder, type Order, ordered, useListView } from './list-view.ts'
 import { type FieldName, hrefOf, isInProgress, lookOf, type Noun, type Thing } from './noun.ts'
 import { labelsOf, useThings } from './reads.ts'
-import { textOf, Value, wordOf } from './value.tsx'
+import { useNamers } from './titles.ts'
+import { isAmount, isInstant, textOf, Title, Value, wordOf } from './value.tsx'
 
 export function ListPage({ noun }: { readonly noun: Noun }): ReactNode {
   const [isBusy, setBusy] = useState(false)
@@ -99,7 +101,8 @@ export function FullList({ noun, items, hasMore = false, loadMore }: FullListPro
   )
   const shown = useShown(noun, items, hasMore)
   const texts = nounTexts(noun.name)
-  const { menuOf, ...rows } = useMemo(() => rowsOf(noun), [noun])
+  const namers = useNamers(noun)
+  const { menuOf, ...rows } = useMemo(() => rowsOf({ noun, namers }), [noun, namers])
   return (
     <ActionsOfRows value={actions}>
       <Toolbar>
@@ -153,8 +156,14 @@ export function FullList({ noun, items, hasMore = false, loadMore }: FullListPro
 /** For menus that are open: other rows stay as they are when actions change. */
 const ActionsOfRows = createContext<Actions | undefined>(undefined)
 
+interface RowsOf {
+  readonly noun: Noun
+  /** With other names, rows have other labels. */
+  readonly namers: unknown
+}
+
 /** The same functions for each row, however often the list changes: rows that do not change stay as they are. */
-const rowsOf = (noun: Noun) => ({
+const rowsOf = ({ noun }: RowsOf) => ({
   hrefOf: (item: Thing) => hrefOf(noun, item),
   nameOf: (item: Thing) => noun.titleOf(item),
   menuOf: (item: Thing) => <RowMenu noun={noun} item={item} />,
@@ -240,23 +249,21 @@ function valueOf(noun: Noun, column: string, item: Thing): unknown {
   if (column === 'name') return noun.titleOf(item)
   if (column === 'state') return wordOf(noun.stateOf?.(item) ?? '')
   const value = item[column]
-  return isEmpty(value) || typeof value === 'number' || column.endsWith('_at') ? value : textOf(column, value)
+  return isEmpty(value) || typeof value === 'number' || isInstant(column) ? value : textOf(column, value)
 }
 
-const footOf = (
-  shown: number,
-  count: number,
-  hasMore: boolean,
-  { one, many }: { readonly one: string; readonly many: string },
-): string =>
-  shown < count ? t().list.found(shown, count) : hasMore ? t().list.more(count, many) : t().list.count(count, one, many)
+const footOf = (shown: number, count: number, hasMore: boolean, texts: NounTexts): string => {
+  const many = manyWithin(texts)
+  if (shown < count) return t().list.found(shown, count)
+  return hasMore ? t().list.more(count, many) : t().list.count(count, texts.one, many)
+}
 
 function columnsOf(noun: Noun, fields: readonly FieldName[]): readonly Column<Thing>[] {
   const { stateOf } = noun
   const name: Column<Thing> = {
     id: 'name',
     name: labelOf('name'),
-    cell: (item) => <span dir="auto">{noun.titleOf(item)}</span>,
+    cell: (item) => <Title noun={noun} item={item} />,
   }
   const state: Column<Thing> = {
     id: 'state',
@@ -268,7 +275,7 @@ function columnsOf(noun: Noun, fields: readonly FieldName[]): readonly Column<Th
       id: field,
       name: labelOf(field),
       cell: (item) => <Value field={field} value={item[field]} isShort />,
-      isEnd: field.endsWith('_gibibytes') || field.endsWith('_count'),
+      isEnd: isAmount(field),
     }),
   )
   return [name, ...(stateOf === undefined ? [] : [state]), ...others]

@@ -109,6 +109,12 @@ export interface Noun<Item = Thing> {
   /** What its settings change, with that operation; by default its title or name. */
   readonly edit?: readonly FormField[]
   titleOf(item: Item): string
+  /** Items that nobody named are named after another one. */
+  readonly namedAfter?: {
+    readonly noun: NounName
+    /** Undefined for an item that has a name. */
+    idOf(item: Item): string | undefined
+  }
   stateOf?(item: Item): string
   /** Whether something of it is in progress; by default whether it has an operation. */
   isBusy?(item: Item): boolean

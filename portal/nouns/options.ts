@@ -7,6 +7,7 @@ import type { Option } from '../ui/field.tsx'
 import type { NounName, Offered, Thing, Values } from './noun.ts'
 import { useThings } from './reads.ts'
 import { theNoun } from './registry.ts'
+import { useNamers } from './titles.ts'
 
 export const useZones = (): readonly Option[] =>
   itemsOf(useList('list_zones').data).map(({ name, display_name: title, status }) => ({
@@ -60,6 +61,7 @@ export function optionsOf(name: NounName, isOffered: (item: Thing) => boolean = 
   return (values: Values, search: string): Offered => {
     const noun = theNoun(name)
     const { list, items } = useThings(noun, {}, search.trim() === '' ? {} : { q: search.trim() })
+    useNamers(noun)
     const zone = values['zone']
     const options = items
       .filter((item) => typeof zone !== 'string' || !('zone' in item) || item['zone'] === zone || item['zone'] === null)

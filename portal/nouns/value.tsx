@@ -6,9 +6,10 @@ import { t } from '../texts/index.ts'
 import { typeText } from '../texts/service.ts'
 import { Copy } from '../ui/copy.tsx'
 import { Tag, Tags } from '../ui/state.tsx'
-import { hrefOf, type Noun } from './noun.ts'
+import { hrefOf, type Noun, type Thing } from './noun.ts'
 import { useThing } from './reads.ts'
 import { nounNamed } from './registry.ts'
+import { shortId, useTitle } from './titles.ts'
 
 const NONE = '–'
 
@@ -47,13 +48,37 @@ export const wordOf = (word: string): string => translated(word) ?? word.replace
 const translated = (word: string): string | undefined =>
   Object.hasOwn(t().choices.words, word) ? t().choices.words[word] : undefined
 
+/** Whether the field holds an instant. */
+export const isInstant = (field: string): boolean => /_(?:at|since|from|until)$/.test(field)
+
+/** Amounts whose names have no unit. */
+const AMOUNTS = new Set([
+  'allocated',
+  'clusters_capacity',
+  'clusters_hosted',
+  'max_redemptions',
+  'pending_deliveries',
+  'pending_entries',
+  'redemptions',
+  'total',
+  'vcpus',
+])
+
+/** Whether the field holds a number that is compared with those of other rows. */
+export const isAmount = (field: string): boolean =>
+  AMOUNTS.has(field) || /_(?:count|cents|bytes|gigabytes|gibibytes|mebibytes)$/.test(field)
+
+/** Fields whose texts are words of the service; others may be anything. */
+const WORDS = new Set(['durability', 'end_reason', 'family', 'image_status', 'kind', 'mode', 'roles', 'type', 'use'])
+
 /** As text, for filters and sorting. */
 export function textOf(field: string, value: unknown): string {
   if (value === null || value === undefined || value === '') return NONE
   if (typeof value === 'boolean') return value ? t().ui.yes : t().ui.no
   if (typeof value === 'number') return numberText(field, value)
-  if (typeof value === 'string') return field.endsWith('_at') ? ago(value) : (translated(value) ?? value)
-  if (Array.isArray(value)) return value.length === 0 ? NONE : value.map((each) => textOf('', each)).join(', ')
+  if (typeof value === 'string')
+    return isInstant(field) ? ago(value) : WORDS.has(field) ? wordOf(value) : (translated(value) ?? value)
+  if (Array.isArray(value)) return value.length === 0 ? NONE : value.map((each) => textOf(field, each)).join(', ')
   return JSON.stringify(value)
 }
 
@@ -83,7 +108,7 @@ export function Value({ field, value, isShort = false }: ValueProps): ReactNode 
   const reference = REFERENCES[field]
   const target = reference === undefined ? undefined : nounNamed(reference)
   if (target !== undefined && typeof value === 'string') return <Reference noun={target} id={value} />
-  if (field.endsWith('_at') && typeof value === 'string') return <Time instant={value} />
+  if (isInstant(field) && typeof value === 'string') return <Time instant={value} />
   if (!isShort && COPIED.has(field) && typeof value === 'string') return <Copy text={value} />
   return <span dir="auto">{textOf(field, value)}</span>
 }
@@ -119,16 +144,39 @@ const asResource = (value: object): ResourceName => value as ResourceName // as 
 /** What an operation changes: a link where it has a page. */
 export function Resource({ type, id, name }: ResourceName): ReactNode {
   const noun = nounNamed(type)
-  const text = `${typeText(type)} ${name ?? id.slice(0, 8)}`
+  const text = `${typeText(type)} ${name ?? shortId(id)}`
+  if (name === null && noun?.namedAfter !== undefined) return <Reference noun={noun} id={id} none={text} />
   return noun === undefined ? <span dir="auto">{text}</span> : <AriaLink href={hrefOf(noun, { id })}>{text}</AriaLink>
 }
 
+interface ReferenceProps {
+  readonly noun: Noun
+  readonly id: string
+  /** Until it is read, and when there is no such item. */
+  readonly none?: string
+}
+
 /** A link to an item, by its name as soon as that is read. */
-function Reference({ noun, id }: { readonly noun: Noun; readonly id: string }): ReactNode {
+export function Reference({ noun, id, none = shortId(id) }: ReferenceProps): ReactNode {
   const { item } = useThing(noun, id)
   return (
     <AriaLink href={hrefOf(noun, { id })}>
-      <span dir="auto">{item === undefined ? id.slice(0, 8) : noun.titleOf(item)}</span>
+      {item === undefined ? <span dir="auto">{none}</span> : <Title noun={noun} item={item} />}
     </AriaLink>
   )
 }
+
+interface TitleProps {
+  readonly noun: Noun
+  readonly item: Thing
+}
+
+/** The name of an item. */
+export const Title = ({ noun, item }: TitleProps): ReactNode =>
+  noun.namedAfter?.idOf(item) === undefined ? (
+    <span dir="auto">{noun.titleOf(item)}</span>
+  ) : (
+    <TitleAfter noun={noun} item={item} />
+  )
+
+const TitleAfter = ({ noun, item }: TitleProps): ReactNode => <span dir="auto">{useTitle(noun, item)}</span>

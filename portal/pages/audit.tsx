@@ -8,7 +8,7 @@ import { Refusal } from '../api/refusal.ts'
 import type { Noun, Thing } from '../nouns/noun.ts'
 import { useThings } from '../nouns/reads.ts'
 import { nounNamed } from '../nouns/registry.ts'
-import { Resource, Time } from '../nouns/value.tsx'
+import { Reference, Resource, Time } from '../nouns/value.tsx'
 import { number } from '../texts/format.ts'
 import { t } from '../texts/index.ts'
 import { Button } from '../ui/button.tsx'
@@ -144,6 +144,7 @@ function Subject(props: SubjectProps): ReactNode {
  *  is not in the list has the name of its operations. */
 function Listed({ noun, ...subject }: SubjectProps & { readonly noun: Noun }): ReactNode {
   const item = useThings(noun).items.find(({ id }) => id === subject.id)
+  if (item !== undefined && noun.namedAfter?.idOf(item) !== undefined) return <Reference noun={noun} id={item.id} />
   return <Resource {...subject} name={item === undefined ? subject.name : noun.titleOf(item)} />
 }
 

@@ -1,7 +1,8 @@
 /** What the palette of customers has beside nouns: settings, and what the service finds in the account. */
 import { useRead } from '../api/cache.ts'
-import { hrefOf } from '../nouns/noun.ts'
+import { hrefOf, type Noun } from '../nouns/noun.ts'
 import { nounNamed } from '../nouns/registry.ts'
+import { knownItem } from '../nouns/titles.ts'
 import { SETTINGS_PAGES } from '../pages/settings-pages.ts'
 import { nounTexts, t } from '../texts/index.ts'
 import type { PaletteEntry } from './palette.tsx'
@@ -24,7 +25,7 @@ export function useSettingsAndSearch(text: string): readonly PaletteEntry[] {
     return [
       {
         id: hrefOf(noun, { id }),
-        name: name || id,
+        name: name || knownName(noun, id),
         note: `${nounTexts(noun.name).one} ${zone}`,
         icon: <Icon aria-hidden="true" />,
         // the service may have found it by an address or a label
@@ -33,4 +34,10 @@ export function useSettingsAndSearch(text: string): readonly PaletteEntry[] {
     ]
   })
   return [...settings, ...found]
+}
+
+/** Of what nobody named: as its list names it. */
+function knownName(noun: Noun, id: string): string {
+  const item = knownItem(noun, id)
+  return item === undefined ? id : noun.titleOf(item)
 }

@@ -295,6 +295,7 @@ export const de: Texts = {
     result: (done, count) => `${number(done)} von ${number(count)} fertig`,
   },
   form: {
+    named: (label) => `„${label}“`,
     more: 'Weitere Einstellungen',
     perMonth: 'höchstens pro Monat',
     perHour: (price) => `${price} je Stunde, von der ersten bis zur letzten`,

@@ -296,6 +296,7 @@ export const en = {
     result: (done: number, count: number) => `${number(done)} of ${number(count)} done`,
   },
   form: {
+    named: (label: string) => `“${label}”`,
     more: 'More settings',
     perMonth: 'per month at most',
     perHour: (price: string) => `${price} per hour, from the first to the last`,

@@ -12,7 +12,8 @@ import { Refusal } from '../../portal/api/refusal.ts'
 import { customerPortal } from '../../portal/customer.ts'
 import { operatorPortal } from '../../portal/operator/portal.ts'
 import { loadOperatorTexts } from '../../portal/operator/texts/index.ts'
-import { loadTexts } from '../../portal/texts/index.ts'
+import type { Noun } from '../../portal/nouns/noun.ts'
+import { loadTexts, nounTexts } from '../../portal/texts/index.ts'
 import { loadSettingsTexts } from '../../portal/texts/settings.ts'
 import { loadStorageTexts } from '../../portal/texts/object-storage.ts'
 import type { ConfirmProps } from '../../portal/ui/dialog.tsx'
@@ -331,6 +332,141 @@ describe('the audit log', () => {
       expect(html).toContain(`>${text}`)
     expect(html).toContain('>session session-</span>')
     for (const id of ids) expect(html).toContain(`title="${id}"`)
+  })
+})
+
+describe('what nobody named', () => {
+  const AT = '2026-01-01T00:00:00Z'
+  const storageOf = (id: string, more: object) => ({ id, title: '', is_boot: false, server_id: null, ...more })
+
+  beforeEach(async () => {
+    openPortal(customerPortal)
+    const { register } = await import('../../portal/nouns/registry.ts')
+    register((await import('../../portal/nouns.ts')).NOUNS)
+    const keep = (operation: OperationId, items: readonly object[]) =>
+      cache.setQueryData(keyOf(operation, {}), { pages: [{ items, next_cursor: null }], pageParams: [''] })
+    keep('list_servers', [{ id: 'server-1', title: '', hostname: 'web-1' }])
+    const storages = [
+      storageOf('boot', { is_boot: true, server_id: 'server-1' }),
+      storageOf('named', { is_boot: true, server_id: 'server-1', title: 'system' }),
+      storageOf('elsewhere', { is_boot: true, server_id: 'server-of-page-2' }),
+      storageOf('plain', { server_id: 'server-1' }),
+    ]
+    keep('list_storages', storages)
+    keep('list_snapshots', [{ id: 's', title: '', storage_id: 'boot', created_at: AT, labels: {} }])
+    for (const storage of storages)
+      cache.setQueryData(keyOf('get_storage', { path: { id: storage.id } }), { storage, snapshots: [] })
+  })
+
+  it('is named after its server or its storage in lists', async () => {
+    const { ListPage } = await import('../../portal/nouns/list-page.tsx')
+    const { theNoun } = await import('../../portal/nouns/registry.ts')
+    const storages = htmlOf(createElement(ListPage, { noun: theNoun('storage') }))
+    for (const name of ['Boot storage of web-1', 'system', 'Boot storage of server-o', 'plain'])
+      expect(storages).toContain(`<span dir="auto">${name}</span>`)
+    const snapshots = htmlOf(createElement(ListPage, { noun: theNoun('snapshot') }))
+    expect(snapshots).toContain('Snapshot of Boot storage of web-1, Jan 1, 2026')
+  })
+
+  it('is named so by links, operations and choices', async () => {
+    const { Resource, Value } = await import('../../portal/nouns/value.tsx')
+    const html = (element: ReactElement): string => htmlOf(element).replace(/<[^>]+>/g, '')
+    expect([
+      html(createElement(Value, { field: 'storage_id', value: 'boot' })),
+      html(createElement(Resource, { type: 'storage', id: 'boot', name: null })),
+      html(createElement(Resource, { type: 'storage', id: 'gone-for-long', name: null })),
+      html(createElement(Resource, { type: 'storage', id: 'gone-for-long', name: 'data' })),
+    ]).toEqual(['Boot storage of web-1', 'Boot storage of web-1', 'storage gone-for', 'storage data'])
+    const { optionsOf } = await import('../../portal/nouns/options.ts')
+    const Names = (): string =>
+      optionsOf('storage')({}, '')
+        .options.map(({ name }) => name)
+        .join('|')
+    expect(htmlOf(createElement(Names))).toBe('Boot storage of web-1|system|Boot storage of server-o|plain')
+  })
+})
+
+describe('fields of lists and pages', () => {
+  /** What the documents of both APIs say of fields with this name. */
+  async function documented() {
+    const { readFile } = await import('node:fs/promises')
+    const schemas = await Promise.all(
+      ['schema.ts', 'operator-schema.ts'].map((file) =>
+        readFile(new URL(`../../client/${file}`, import.meta.url), 'utf8'),
+      ),
+    )
+    const text = schemas.join('\n')
+    const namesIn = (pattern: RegExp) => new Set(Array.from(text.matchAll(pattern), ([, name = '']) => name))
+    const words = Array.from(text.matchAll(/^ +(\w+)\??: ([^;\n]*"[a-z_]+"[^;\n]*);$/gm), ([, name = '', type = '']) =>
+      Array.from(type.matchAll(/"([^"]*)"/g), ([, word = '']) => [name, word] as const),
+    )
+    return {
+      instants: namesIn(/Format: date-time(?:(?!\*\/)[^])*\*\/\s+(\w+)/g),
+      numbers: namesIn(/^ +(\w+)\??: number(?: \| null)?;$/gm),
+      words: words.flat(),
+    }
+  }
+
+  const shownBy = ({ columns, facts }: Noun): readonly string[] => [...columns, ...facts]
+
+  async function nounsOfBoth() {
+    const { NOUNS } = await import('../../portal/nouns.ts')
+    const { OPERATOR_NOUNS } = await import('../../portal/operator/nouns.ts')
+    return [...NOUNS, ...OPERATOR_NOUNS]
+  }
+
+  it('say instants in words from now, whatever they are called', async () => {
+    const { isInstant, textOf } = await import('../../portal/nouns/value.tsx')
+    const { instants } = await documented()
+    expect([...instants]).toEqual(expect.arrayContaining(['created_at', 'failing_since', 'valid_until']))
+    const shown = (await nounsOfBoth()).flatMap(shownBy)
+    expect(shown.filter((field) => instants.has(field) !== isInstant(field))).toEqual([])
+    expect(textOf('failing_since', new Date().toISOString())).toBe('now')
+  })
+
+  it('have amounts below each other', async () => {
+    const { isAmount } = await import('../../portal/nouns/value.tsx')
+    const { numbers } = await documented()
+    const columns = (await nounsOfBoth()).flatMap((noun) => noun.columns)
+    expect(columns.filter((field) => numbers.has(field) !== isAmount(field))).toEqual([])
+  })
+
+  it('say words of the service without underscores', async () => {
+    const { textOf } = await import('../../portal/nouns/value.tsx')
+    const { words } = await documented()
+    expect(textOf('image_status', 'not_built')).toBe('not built')
+    expect(textOf('roles', ['bastion', 'nat_gateway'])).not.toContain('_')
+    // texts of people, in other shapes
+    const free = new Set(['name', 'reason'])
+    const shown = new Set((await nounsOfBoth()).flatMap(shownBy))
+    const raw = words.filter(
+      ([field, word]) => shown.has(field) && !free.has(field) && textOf(field, word).includes('_'),
+    )
+    expect(raw).toEqual([])
+    expect(textOf('title', 'my_disk')).toBe('my_disk')
+  })
+
+  it('are named by their labels in notes, which say no label again', async () => {
+    const { Fields } = await import('../../portal/nouns/fields.tsx')
+    const html = (name: string, description: string): string =>
+      htmlOf(
+        createElement(Fields, {
+          fields: [{ name }],
+          body: { properties: { [name]: { type: 'string', description } }, flags: {} },
+          form: { values: {}, errors: {}, set: nothing, setErrors: nothing, faultCount: 0, isTouched: false },
+        }),
+      )
+    expect(html('checksum_sha256', 'SHA-256 of the file at source_url, in hex.')).toContain(
+      'SHA-256 of the file at “Address of the image”, in hex.',
+    )
+    expect(html('mode', 'live_then_cold stops it.')).toContain('“While they run, else stop and start” stops it.')
+    expect(html('title', 'Title.')).not.toContain('Title.')
+  })
+
+  it('count several within a sentence', async () => {
+    const { manyWithin } = await import('../../portal/texts/noun-texts.ts')
+    const many = (await nounsOfBoth()).map(({ name }) => manyWithin(nounTexts(name)))
+    expect(many).toEqual(expect.arrayContaining(['servers', 'SSH keys', 'floating IPs', 'Kubernetes hosts', 'nodes']))
   })
 })
 

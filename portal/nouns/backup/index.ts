@@ -1,13 +1,15 @@
 /** Backups of storages. They are made on the page of a storage, or by its schedule. */
 import { Archive } from 'lucide-react'
 import type { Backup } from '../../../client/schema.ts'
+import { utc } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
 import { noun } from '../noun.ts'
+import { knownTitle, shortId } from '../titles.ts'
 import { wordOf } from '../value.tsx'
 
 const notOnline = ({ state }: Backup): string | undefined =>
   state === 'online' ? undefined : t().choices.notOnline(wordOf(state))
-const nameOf = ({ title, id }: Backup): string => title || id
+const typed = ({ title, id }: Backup): string => title || shortId(id)
 
 export const backup = noun({
   name: 'backup',
@@ -17,7 +19,9 @@ export const backup = noun({
   list: 'list_backups',
   read: 'get_backup',
   member: 'backup',
-  titleOf: nameOf,
+  titleOf: ({ title, origin_storage_id: origin, created_at: at }) =>
+    title || t().choices.backupOf(knownTitle('storage', origin), utc(at)),
+  namedAfter: { noun: 'storage', idOf: ({ title, origin_storage_id: id }) => (title === '' ? id : undefined) },
   stateOf: ({ state }) => state,
   looks: { online: 'good', error: 'bad' },
   columns: ['origin_storage_id', 'size_gibibytes', 'kind', 'verified_at', 'created_at'],
@@ -38,11 +42,11 @@ export const backup = noun({
     {
       operation: 'restore_backup',
       why: notOnline,
-      confirm: { type: nameOf, goes: () => [t().choices.goesNewer], stays: () => [t().choices.staysBackups] },
+      confirm: { type: typed, goes: () => [t().choices.goesNewer], stays: () => [t().choices.staysBackups] },
       form: [{ name: 'force' }],
       isFirst: true,
     },
     { operation: 'verify_backup', why: notOnline, isFirst: true },
-    { operation: 'delete_backup', confirm: { type: nameOf, goes: () => [t().choices.goesForGood] } },
+    { operation: 'delete_backup', confirm: { type: typed, goes: () => [t().choices.goesForGood] } },
   ],
 })

@@ -1,7 +1,9 @@
 /** Snapshots of storages. They are taken on the page of a storage. */
 import { Camera } from 'lucide-react'
+import { utc } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
 import { noun } from '../noun.ts'
+import { knownTitle, shortId } from '../titles.ts'
 
 export const snapshot = noun({
   name: 'snapshot',
@@ -12,7 +14,9 @@ export const snapshot = noun({
   read: 'get_snapshot',
   update: 'update_snapshot',
   member: 'snapshot',
-  titleOf: ({ title, id }) => title || id,
+  titleOf: ({ title, storage_id: origin, created_at: at }) =>
+    title || t().choices.snapshotOf(knownTitle('storage', origin), utc(at)),
+  namedAfter: { noun: 'storage', idOf: ({ title, storage_id: id }) => (title === '' ? id : undefined) },
   stateOf: ({ state }) => state,
   looks: { online: 'good', error: 'bad' },
   columns: ['storage_id', 'size_gibibytes', 'zone', 'created_at'],
@@ -20,7 +24,7 @@ export const snapshot = noun({
   actions: [
     {
       operation: 'delete_snapshot',
-      confirm: { type: ({ title, id }) => title || id, goes: () => [t().choices.goesForGood] },
+      confirm: { type: ({ title, id }) => title || shortId(id), goes: () => [t().choices.goesForGood] },
     },
   ],
 })

@@ -5,10 +5,14 @@ import { gibibytes } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
 import { noun } from '../noun.ts'
 import { optionsOf, useZones } from '../options.ts'
+import { knownTitle } from '../titles.ts'
 import { wordOf } from '../value.tsx'
 
 const notOnline = ({ state }: Pick<Storage, 'state'>): string | undefined =>
   state === 'online' ? undefined : t().choices.notOnline(wordOf(state))
+
+const bootOf = ({ is_boot: isBoot, server_id: server }: Pick<Storage, 'is_boot' | 'server_id'>): string =>
+  isBoot && server !== null ? t().choices.bootOf(knownTitle('server', server)) : ''
 
 export const storage = noun({
   name: 'storage',
@@ -21,7 +25,12 @@ export const storage = noun({
   update: 'update_storage',
   edit: [{ name: 'title' }, { name: 'backup_schedule' }, { name: 'backup_retention_days' }],
   member: 'storage',
-  titleOf: ({ title, id }) => title || id,
+  titleOf: ({ title, id, ...item }) => title || bootOf(item) || id,
+  namedAfter: {
+    noun: 'server',
+    idOf: ({ title, is_boot: isBoot, server_id: server }) =>
+      title === '' && isBoot && server !== null ? server : undefined,
+  },
   stateOf: ({ state }) => state,
   looks: { online: 'good', error: 'bad' },
   columns: ['size_gibibytes', 'tier', 'server_id', 'zone', 'created_at'],

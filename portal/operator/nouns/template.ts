@@ -19,7 +19,6 @@ export const template = noun({
   looks: { online: 'good', error: 'bad' },
   columns: ['os_family', 'os_version', 'zones', 'deprecated_at', 'hidden_at'],
   facts: [
-    'name',
     'os_family',
     'os_version',
     'default_user',

@@ -204,6 +204,7 @@ export const operatorGerman: OperatorTexts = {
     factorNote: 'Geben Sie die sechs Ziffern aus Ihrer Authenticator-App ein.',
   },
   overview: {
+    of: (total) => `von ${total}`,
     zones: 'Kapazität nach Zonen',
     pool: 'CPU-Pool',
     vcpus: 'vCPUs',

@@ -189,6 +189,7 @@ export const operatorEnglish = {
     factorNote: 'Type the six digits that your authenticator app shows.',
   },
   overview: {
+    of: (total: string) => `of ${total}`,
     zones: 'Capacity by zone',
     pool: 'CPU pool',
     vcpus: 'vCPUs',

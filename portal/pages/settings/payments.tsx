@@ -5,7 +5,7 @@ import { call } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
 import { useQuestion } from '../../nouns/ask.tsx'
 import { Time } from '../../nouns/value.tsx'
-import { bytes, money, number, smallMoney } from '../../texts/format.ts'
+import { bytes, day, money, number, smallMoney } from '../../texts/format.ts'
 import { t } from '../../texts/index.ts'
 import { settingsTexts } from '../../texts/settings.ts'
 import { typeText } from '../../texts/service.ts'
@@ -178,7 +178,7 @@ export function Log(): ReactNode {
             name: t().fields.name,
             cell: ({ name, resource_id: id }) => <span dir="auto">{name || id}</span>,
           },
-          { id: 'date', name: t().audit.at, cell: ({ date }) => date },
+          { id: 'date', name: t().audit.at, cell: ({ date }) => day(date) },
           { id: 'type', name: t().fields.kind, cell: ({ resource_type: type }) => typeText(type) },
           { id: 'plan', name: t().fields.plan, cell: ({ plan }) => plan || '–' },
           { id: 'hours', name: settingsTexts().billing.hours, cell: ({ hours }) => number(hours, 1), isEnd: true },

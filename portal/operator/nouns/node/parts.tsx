@@ -17,11 +17,15 @@ export const NodeHead = ({ item }: NodeProps): ReactNode => (
   <>
     <Grid>
       <Tile name={t().fields.server_count} value={number(item.server_count)} />
-      <Tile name={o().overview.vcpus} value={number(item.vcpus_used)} note={`${number(item.logical_cpus)} CPU`} />
+      <Tile
+        name={o().overview.vcpus}
+        value={number(item.vcpus_used)}
+        note={o().overview.of(`${number(item.logical_cpus)} CPU`)}
+      />
       <Tile
         name={o().overview.memory}
         value={mebibytes(item.memory_used_mebibytes)}
-        note={mebibytes(item.memory_mebibytes)}
+        note={o().overview.of(mebibytes(item.memory_mebibytes))}
       />
     </Grid>
     <Ladder item={item} />
