@@ -10,6 +10,10 @@ export const customerPortal: Portal = {
     const { default: bodies } = await import('./generated/bodies.json', { with: { type: 'json' } })
     return bodies as unknown as Awaited<ReturnType<Portal['bodies']>> // the generated file has this shape
   },
+  terraform: async () => {
+    const { default: resources } = await import('./generated/terraform.json', { with: { type: 'json' } })
+    return resources as unknown as Awaited<ReturnType<NonNullable<Portal['terraform']>>> // the generated file has this shape
+  },
   csrfCookie: 'svccloud_csrf',
   me: 'get_current_user',
   permits: ({ permission }, me) =>

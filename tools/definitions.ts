@@ -198,6 +198,33 @@ const takenBy = ({ routes: { remove }, removeLeaves = [] }: ManagedNoun): Readon
       .map(([name, schema]) => [name, schemaOf(schema, 'output')]),
   )
 
+/** Nouns that the provider serves; its engine checks the same. */
+const isServed = ({ noun, parent, ready, identity, routes: { read, list, remove } }: ManagedNoun): boolean =>
+  !UNTRIED.includes(noun) &&
+  parent?.own === undefined &&
+  ready === undefined &&
+  identity === undefined &&
+  ![read, list, remove].includes(undefined)
+
+/** How a resource of Terraform says the body of a creation, by the id of the creation; of the nouns that are served. */
+export const resourcesOf = (nouns: readonly ManagedNoun[]): Readonly<Record<string, object>> =>
+  Object.fromEntries(
+    nouns.filter(isServed).map(({ noun, routes, names: [name], leaves = [], fields = {} }) => {
+      const entries = Object.entries(fields)
+      const creates = entries.flatMap(([attribute, { creates: by }]) =>
+        by === undefined ? [] : [[by.field, { attribute, values: by.values }] as const],
+      )
+      const resource = {
+        type: `svccloud_${noun}`,
+        name,
+        secrets: entries.flatMap(([attribute, { isSecret }]) => (isSecret === true ? [attribute] : [])),
+        leaves,
+        creates: Object.fromEntries(creates),
+      }
+      return [routes.create.id, resource]
+    }),
+  )
+
 /** With the filters that it takes. */
 const listOf = (list: Route, whole: boolean): object => ({
   ...callOf(list),

@@ -4,6 +4,8 @@ import { z } from 'zod'
 import { commandsOf, type Command } from '../cli/commands.ts'
 import { OPERATION_KINDS, stepsOf } from '../domain/operations.ts'
 import { exactlyOneIn, type Route } from '../kit/http/route.ts'
+import { MANAGED } from '../resources/index.ts'
+import { resourcesOf } from './definitions.ts'
 
 const asText = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
 
@@ -77,6 +79,7 @@ export function portalFiles(routes: readonly Route[]): ReadonlyMap<string, strin
   return new Map([
     ...filesFor('customer', ''),
     ...filesFor('operator', 'operator-'),
+    ['terraform.json', asText(resourcesOf(MANAGED))],
     ['steps.json', asText(Object.fromEntries(OPERATION_KINDS.map((kind) => [kind, stepsOf(kind)])))],
   ])
 }

@@ -1,6 +1,7 @@
 /** What differs between the customers' portal and that of staff and operators. Each page names its own first of all:
  *  what is common knows neither, so neither is loaded by the other. */
 import type { OperationKind } from '../../domain/operations.ts'
+import type { TerraformResource } from '../nouns/terraform.ts'
 import type { Locale } from '../texts/index.ts'
 import type { Notes } from '../texts/notes.ts'
 import type { BodySchema } from './body-schema.ts'
@@ -11,6 +12,8 @@ export interface Portal {
   readonly operations: Readonly<Record<string, OperationRule>>
   /** Their bodies. Only forms load them. */
   readonly bodies: () => Promise<Readonly<Record<string, BodySchema>>>
+  /** Resources of Terraform, by the operation that creates them; none for operators. */
+  readonly terraform?: () => Promise<Readonly<Record<string, TerraformResource>>>
   /** Notes of its fields that are not those of customers, in a language. */
   readonly notes?: (locale: Locale) => Promise<Notes>
   /** Cookie with the token that every unsafe request repeats. */

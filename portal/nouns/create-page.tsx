@@ -1,9 +1,9 @@
 /** The form that makes any noun, with its price and the same as a command. */
 import { type FormEvent, type ReactNode, useState } from 'react'
-import { useMutation } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import type { BodySchema } from '../api/body-schema.ts'
 import type { OperationId } from '../api/operations.ts'
-import { ruleOf } from '../api/portal.ts'
+import { portal, ruleOf } from '../api/portal.ts'
 import { Refusal } from '../api/refusal.ts'
 import { useGo } from '../shell/go.ts'
 import { smallMoney, money } from '../texts/format.ts'
@@ -24,6 +24,7 @@ import { type Reply, sendOnce, thingIn } from './reads.ts'
 import { useRequestKeys } from './request-key.ts'
 import { type Shown, shownIn } from './secrets.ts'
 import { commandLine, curlOf } from './snippet.ts'
+import { terraformOf, type TerraformResource } from './terraform.ts'
 
 export interface CreatePageProps {
   readonly noun: Noun
@@ -177,11 +178,13 @@ function Aside({ noun, create, form, values, body, isSent }: AsideProps): ReactN
     isOn: body.takesDryRun === true && isComplete && !hasSecret && !isSent,
   })
   const manifest = trial.result?.manifest ?? undefined
+  const terraform = useTerraform(create, said)
   const isPriced = trial.result !== undefined || trial.refusal !== undefined
   const forms = [
     ...(command === undefined ? [] : [{ name: 'CLI', text: command }]),
     { name: 'curl', text: curlOf(rule, {}, said, location.origin) },
     ...(manifest === undefined ? [] : [{ name: 'kubectl', text: applyLine(manifest) }]),
+    ...(terraform === undefined ? [] : [{ name: 'Terraform', text: terraform }]),
   ]
   return (
     <>
@@ -194,6 +197,19 @@ function Aside({ noun, create, form, values, body, isSent }: AsideProps): ReactN
     </>
   )
 }
+
+/** Undefined for what the provider does not serve. */
+function useTerraform(create: OperationId, body: Values): string | undefined {
+  const { data } = useQuery({
+    queryKey: ['terraform'],
+    queryFn: async () => (await portal().terraform?.()) ?? NO_RESOURCES,
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+  const resource = data?.[create]
+  return resource === undefined ? undefined : terraformOf(resource, body)
+}
+
+const NO_RESOURCES: Readonly<Record<string, TerraformResource>> = {}
 
 interface PriceOfProps {
   readonly usePrice: NonNullable<Noun['usePrice']>

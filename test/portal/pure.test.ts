@@ -7,7 +7,9 @@ import { eventOf, serverSentEvents } from '../../portal/api/events.ts'
 import { safeReturn } from '../../portal/api/return-to.ts'
 import { bodyOf, changesOf, schemaOf } from '../../portal/nouns/form.ts'
 import { yamlOf } from '../../portal/nouns/manifest.ts'
+import resources from '../../portal/generated/terraform.json' with { type: 'json' }
 import { commandLine, curlOf, quoted } from '../../portal/nouns/snippet.ts'
+import { terraformOf } from '../../portal/nouns/terraform.ts'
 import { operatorPortal } from '../../portal/operator/portal.ts'
 import { en } from '../../portal/texts/en.ts'
 import { pseudo } from '../../portal/texts/pseudo.ts'
@@ -263,5 +265,53 @@ describe('what a member of the staff may call', () => {
       false,
       true,
     ])
+  })
+})
+
+describe('a resource of Terraform', () => {
+  it('says what a form holds, laid out as Terraform does', () => {
+    const body = {
+      zone: 'eu-1a',
+      hostname: 'web-1',
+      start: false,
+      public_ipv4: true,
+      labels: { env: 'prod', 'a.b/c': '' },
+      ssh_key_ids: ['k1', 'k2'],
+      networks: [{ network_id: 'n1', ipv4_address: null }],
+      user_data: '#cloud-config\n',
+      init_script_id: null,
+      title: '',
+      ssh_keys: [],
+      backup_schedule: {},
+    }
+    expect(terraformOf(resources.create_server, body)).toBe(
+      `
+resource "svccloud_server" "web-1" {
+  zone                 = "eu-1a"
+  hostname             = "web-1"
+  desired_power        = "stopped"
+  public_ipv4          = true
+  labels               = { env = "prod", "a.b/c" = "" }
+  ssh_key_ids          = ["k1", "k2"]
+  networks             = [{ network_id = "n1" }]
+  user_data_wo         = "#cloud-config\\n"
+  user_data_wo_version = 1
+}`.slice(1),
+    )
+  })
+
+  it('says hostile texts as texts', () => {
+    const nameOf = (name: string) =>
+      terraformOf({ type: 't', name: 'name', secrets: [], leaves: ['policy'], creates: {} }, { name })
+    expect(nameOf('a"\n${b} %{c} \\b\b')).toBe(
+      'resource "t" "a_b_c_b_" {\n  name = "a\\"\\n$${b} %%{c} \\\\b\\u0008"\n}',
+    )
+    expect(nameOf('1st')).toContain('"t" "_1st"')
+    expect(nameOf('')).toBe('resource "t" "example" {\n}')
+  })
+
+  it('is not there for what it cannot say, and for nouns that the provider does not serve', () => {
+    expect(terraformOf(resources.create_server_group, { name: 'g', policy: 'x' })).toBeUndefined()
+    expect(Object.keys(resources)).not.toContain('create_database')
   })
 })
