@@ -18,6 +18,7 @@ export interface MemberRow {
   readonly providers: readonly string[]
   readonly joinedAt: Date
   readonly lastActiveAt: Date | null
+  readonly disabledAt: Date | null
 }
 
 /** The members of the account, ordered by when they joined; only `userId` when it is given. */
@@ -32,6 +33,7 @@ export async function listMembers(queries: Queries, accountId: string, userId?: 
       'app_user.id',
       'app_user.email',
       'app_user.name',
+      'app_user.disabled_at',
       'membership.role',
       'membership.joined_at',
       'membership.last_active_at',
@@ -54,6 +56,7 @@ export async function listMembers(queries: Queries, accountId: string, userId?: 
     providers: row.providers,
     joinedAt: row.joined_at,
     lastActiveAt: row.last_active_at,
+    disabledAt: row.disabled_at,
   }))
 }
 

@@ -1,6 +1,6 @@
 /** Staff: their own sign-in, and their actions on accounts and users. Served on the operator listener only. */
 import { z } from 'zod'
-import { STAFF_ROLES, SUPPORT_MODES } from '../../domain/permissions.ts'
+import { ROLES, STAFF_ROLES, SUPPORT_MODES } from '../../domain/permissions.ts'
 import { AuditIntegrity } from '../audit/index.ts'
 import { Credit } from '../credit/index.ts'
 import { forOperators, route } from '../kit/define.ts'
@@ -38,6 +38,18 @@ const Account = z
     credit_balance_cents: z.int(),
   })
   .meta({ id: 'StaffAccount' })
+export const AccountMember = z
+  .strictObject({
+    user_id: Uuid,
+    email: z.string(),
+    name: z.string().nullable(),
+    role: z.enum(ROLES),
+    second_factor_enabled: z.boolean(),
+    joined_at: DateTime,
+    last_active_at: DateTime.nullable(),
+    disabled_at: DateTime.nullable().describe('Time at which staff disabled the user.'),
+  })
+  .meta({ id: 'StaffAccountMember' })
 const Coupon = z
   .strictObject({
     id: Uuid,
@@ -170,6 +182,20 @@ export const unsuspendAccount = accounts.post('unsuspend_account', '/{account_id
   audit: 'account.unsuspended',
   params: AccountParams,
   answers: { 200: Account },
+})
+export const listAccountMembers = accounts.get('list_account_members', '/{account_id}/members', {
+  summary: 'List the members of an account',
+  description: 'Each read is in the audit log of the account. Nothing else of the account is shown without consent.',
+  staffRole: 'support',
+  audit: 'account.members_read',
+  params: AccountParams,
+  answers: { 200: completeListOf(AccountMember) },
+})
+export const listAccountCredits = accounts.get('list_account_credits', '/{account_id}/credits', {
+  summary: 'List the credits of an account',
+  params: AccountParams,
+  query: PageQuery,
+  answers: { 200: pageOf(Credit) },
 })
 export const grantCredit = accounts.post('grant_credit', '/{account_id}/credits', {
   summary: 'Grant credit to an account',
@@ -335,6 +361,8 @@ export const STAFF_ROUTES = [
   getAccountAsStaff,
   suspendAccount,
   unsuspendAccount,
+  listAccountMembers,
+  listAccountCredits,
   grantCredit,
   revokeCredit,
   setAccountQuota,

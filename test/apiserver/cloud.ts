@@ -246,7 +246,11 @@ export async function openCloud(
   /** A user of the management cluster who may do so with kinds of the platform, everywhere. */
   async function grant(
     user: string,
-    rules: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[],
+    rules: readonly {
+      readonly resources: readonly string[]
+      readonly verbs: readonly string[]
+      readonly resourceNames?: readonly string[]
+    }[],
   ): Promise<void> {
     const roleRef = { apiGroup: RBAC.group, kind: 'ClusterRole', name: user }
     const named = { metadata: { name: user }, spec: undefined }

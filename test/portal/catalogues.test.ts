@@ -44,10 +44,6 @@ test('no page of operators names an operation of customers', async () => {
 
 /** Operations of operators that no page names, each with its reason. */
 const WITHOUT_PAGE_OF_OPERATORS: Readonly<Record<string, string>> = {
-  revoke_credit: 'no operation lists the credits of an account for staff',
-  disable_user: 'no operation lists the people of an account for staff',
-  enable_user: 'no operation lists the people of an account for staff',
-  reset_user_second_factor: 'no operation lists the people of an account for staff',
   end_playground_as_staff: 'no operation lists playgrounds for staff',
   move_storage: 'no operation lists storages for operators',
   migrate_server: 'no operation lists servers for operators',

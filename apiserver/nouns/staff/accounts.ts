@@ -1,7 +1,14 @@
 /** Actions of staff on accounts and people. */
 import { badField, conflict, forbidden, notFound } from '../../../domain/problem.ts'
 import { isUuid } from '../../../domain/uuid.ts'
-import { addCredit, creditBalance, findUser, setQuotaLimit } from '../../../db/account/index.ts'
+import {
+  addCredit,
+  creditBalance,
+  findUser,
+  listCredits,
+  listMembers,
+  setQuotaLimit,
+} from '../../../db/account/index.ts'
 import { STAFF_CHAIN, verifyAudit } from '../../../db/audit/index.ts'
 import { endSessionsOfUser, removeSecondFactor } from '../../../db/identity/index.ts'
 import {
@@ -19,10 +26,11 @@ import type { Answer, Call, Operator } from '../../../kit/http/call.ts'
 import { type Endpoint, operatorEndpoint } from '../../../kit/http/endpoint.ts'
 import type { Route } from '../../../kit/http/route.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
+import { viewOf } from '../../../resources/kit/view.ts'
 import * as routes from '../../../resources/staff/index.ts'
 import type { IdentityParts } from '../../identity/parts.ts'
 import { auditStaff } from '../../kit/change/staff-audit.ts'
-import { answerOf, readPage, readPageByTime } from '../../kit/list/page.ts'
+import { answerOf, completeList, pageOfRows, readPage, readPageByTime } from '../../kit/list/page.ts'
 import { integrityView, readTestimony } from '../audit/index.ts'
 import { creditView } from '../credit/index.ts'
 import { impersonationView } from '../support/index.ts'
@@ -42,6 +50,16 @@ export const staffAccountEndpoints = (parts: IdentityParts): readonly Endpoint[]
   })),
   operatorEndpoint(routes.suspendAccount, (call) => suspend(parts, call, call.body.reason)),
   operatorEndpoint(routes.unsuspendAccount, (call) => suspend(parts, call, undefined)),
+  operatorEndpoint(routes.listAccountMembers, (call) => listPeople(parts, call)),
+  operatorEndpoint(routes.listAccountCredits, async (call) => {
+    const { id: accountId } = await accountView(parts, call.params.account_id)
+    return await pageOfRows(
+      parts,
+      call,
+      (after, limit) => listCredits(parts.db, { accountId, after, limit }),
+      (credits) => credits.map((credit) => creditView(credit, call.now)),
+    )
+  }),
   operatorEndpoint(routes.grantCredit, (call) => grantCredit(parts, call)),
   operatorEndpoint(routes.revokeCredit, (call) => revokeCredit(parts, call)),
   operatorEndpoint(routes.setAccountQuota, (call) => setQuota(parts, call)),
@@ -121,6 +139,22 @@ async function suspend(parts: IdentityParts, call: AccountCall, reason: string |
     await auditStaff(tx, parts, call, { action, resourceId: id, detail: reason === undefined ? {} : { reason } }, [id])
   })
   return { status: 200, body: await accountView(parts, id) }
+}
+
+/** Staff act on people by their ids. The customer sees who read them. */
+async function listPeople(
+  parts: IdentityParts,
+  call: Call<typeof routes.listAccountMembers, Operator>,
+): Promise<Answer> {
+  const { id } = await accountView(parts, call.params.account_id)
+  const members = await parts.db.transaction().execute(async (tx) => {
+    const rows = await listMembers(tx, id)
+    await auditStaff(tx, parts, call, { action: 'account.members_read', resourceId: id }, [id])
+    return rows
+  })
+  return completeList(
+    members.map((row) => viewOf(routes.AccountMember, row, { second_factor_enabled: row.hasSecondFactor })),
+  )
 }
 
 async function grantCredit(parts: IdentityParts, call: Call<typeof routes.grantCredit, Operator>): Promise<Answer> {

@@ -94,6 +94,50 @@ describe('an account', () => {
     expect(await others.getByRole('button', { name: /Grant credit|More actions/ }).count()).toBe(0)
   })
 
+  it('shows its people on a press, which the customer reads, and disables one', async () => {
+    const person = await portal.signUp()
+    const { id } = await accountOf(person)
+    const page = await portal.page({ as: operations })
+    await open(page, `/accounts/${id}?tab=people`)
+    const looks = async () =>
+      (await person.customer.request<{ items: readonly object[] }>('GET', '/v1/audit?action=account.members_read')).body
+        .items.length
+    expect(await looks()).toBe(0)
+    await page.getByRole('button', { name: 'Show the people' }).click()
+    const row = page.getByRole('row', { name: new RegExp(person.email) })
+    await row.getByText('may sign in').waitFor()
+    expect(await looks()).toBe(1)
+    expect(await faultsInEveryView(page)).toEqual([])
+    await row.getByRole('button', { name: 'Disable' }).click()
+    await page.getByRole('dialog').getByLabel('Reason').fill('It was asked for.')
+    await confirm(page, 'Disable')
+    await row.getByText('disabled', { exact: true }).waitFor()
+    await row.getByRole('button', { name: 'Enable' }).click()
+    await page.getByRole('dialog').getByLabel('Reason').fill('It was a mistake.')
+    await confirm(page, 'Enable')
+    await row.getByText('may sign in').waitFor()
+    const others = await portal.page({ as: finance })
+    await open(others, `/accounts/${id}?tab=people`)
+    const show = others.getByRole('button', { name: 'Show the people' })
+    expect(await show.getAttribute('aria-disabled')).toBe('true')
+  })
+
+  it('has credit revoked by finance', async () => {
+    const person = await portal.signUp()
+    const { id } = await accountOf(person)
+    const granted = { label: 'A mistake', amount_cents: 700 }
+    await finance.request('POST', `/v1/admin/accounts/${id}/credits`, 201, granted)
+    const page = await portal.page({ as: finance })
+    await open(page, `/accounts/${id}?tab=credits`)
+    const row = page.getByRole('row', { name: /A mistake/ })
+    await row.getByText('in use').waitFor()
+    expect(await faultsInEveryView(page)).toEqual([])
+    await row.getByRole('button', { name: 'Revoke' }).click()
+    await dialogOf(page).getByText('The remaining €7.00').waitFor()
+    await confirm(page, 'Revoke')
+    await row.getByText('revoked').waitFor()
+  })
+
   it('gets a higher quota, which it has asked for', async () => {
     const person = await portal.signUp()
     const { id } = await accountOf(person)

@@ -53,7 +53,19 @@ export const account = noun({
       confirm: {},
     },
   ],
+  // granting shows among the credits
+  reads: ['list_account_credits'],
   tabs: [
+    {
+      id: 'people',
+      name: () => o().account.people,
+      view: lazy(async () => ({ default: (await import('./people.tsx')).AccountPeople })),
+    },
+    {
+      id: 'credits',
+      name: () => o().account.credits,
+      view: lazy(async () => ({ default: (await import('./credits.tsx')).AccountCredits })),
+    },
     {
       id: 'quotas',
       name: () => o().account.quotas,
