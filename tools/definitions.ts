@@ -198,13 +198,9 @@ const takenBy = ({ routes: { remove }, removeLeaves = [] }: ManagedNoun): Readon
       .map(([name, schema]) => [name, schemaOf(schema, 'output')]),
   )
 
-/** Nouns that the provider serves; its engine checks the same. */
-const isServed = ({ noun, parent, ready, identity, routes: { read, list, remove } }: ManagedNoun): boolean =>
-  !UNTRIED.includes(noun) &&
-  parent?.own === undefined &&
-  ready === undefined &&
-  identity === undefined &&
-  ![read, list, remove].includes(undefined)
+/** Nouns that the provider serves; those that are made below others have no form for themselves. */
+const isServed = ({ routes: { list, create } }: ManagedNoun): boolean =>
+  list !== undefined && !create.path.includes('{')
 
 /** How a resource of Terraform says the body of a creation, by the id of the creation; of the nouns that are served. */
 export const resourcesOf = (nouns: readonly ManagedNoun[]): Readonly<Record<string, object>> =>
