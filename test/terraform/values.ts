@@ -171,12 +171,11 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
     example: 'load-balancer-certificate',
     changed: {},
     replaced: {
-      load_balancer_id: '${svccloud_load_balancer.other.id}',
       name: 'other',
       certificate: '${file("shop.pem")}\n',
       private_key_wo_version: 2,
     },
-    untried: { private_key: 'private_key_wo is tried' },
+    untried: { private_key: 'private_key_wo is tried', load_balancer_id: 'it needs another load balancer' },
     prepare: writeCertificate,
   },
   database: {

@@ -25,12 +25,6 @@ resource "svccloud_load_balancer" "entrance" {
   network_id = svccloud_network.front.id
 }
 
-resource "svccloud_load_balancer" "other" {
-  zone       = "eu-1a"
-  name       = "certificate-other"
-  network_id = svccloud_network.front.id
-}
-
 resource "svccloud_network" "front" {
   zone = "eu-1a"
   name = "certificate-front"
