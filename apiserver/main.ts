@@ -51,6 +51,7 @@ import { createOperatorPages } from './kit/pages/operator.ts'
 import { createPages } from './kit/pages/customer.ts'
 import { type Brand, openBrand, senderOf } from './kit/pages/brand.ts'
 import { openPortal, originsOf, type Portal, portalPages } from './kit/pages/portal.ts'
+import { type ProviderRegistry, providerRegistryPages, readProviderRegistry } from './kit/pages/provider-registry.ts'
 import { ApiServerSettings } from './settings.ts'
 import { required } from '../kit/sys/settings.ts'
 
@@ -78,7 +79,9 @@ async function run(settings: ApiServerSettings, brand: Brand, log: Logger, stopS
   if (portal === undefined) log.info('there is no portal: it is off or not built')
   let customerApi: HttpService = notReady(random)
   const objectStorage = await openObjectStorage(settings, clock)
-  const own = { clock, random, log, portal, objectStorage }
+  const providers =
+    settings.terraformDirectory === undefined ? undefined : await readProviderRegistry(settings.terraformDirectory)
+  const own = { clock, random, log, portal, objectStorage, providers }
   const customers = await startForCustomers(settings, own, (request) => customerApi(request))
   const apiUrl = `http://${hostInUrl(settings.host)}:${customers.port}`
 
@@ -159,7 +162,15 @@ interface ListenerParts extends Pick<Parameters<typeof startServer>[0], 'clock' 
 
 const startForCustomers = (
   settings: ApiServerSettings,
-  { portal, objectStorage, ...own }: ListenerParts & { readonly objectStorage: ObjectStorageOffer },
+  {
+    portal,
+    objectStorage,
+    providers,
+    ...own
+  }: ListenerParts & {
+    readonly objectStorage: ObjectStorageOffer
+    readonly providers: ProviderRegistry | undefined
+  },
   service: HttpService,
 ) =>
   startServer({
@@ -168,19 +179,28 @@ const startForCustomers = (
     port: settings.port,
     service,
     isSecure: settings.publicUrl?.startsWith('https:') === true,
-    pages: portalPages(
-      {
-        portal,
-        page: 'index.html',
-        home: '/dashboard',
-        publicUrl: settings.publicUrl ?? `http://${hostInUrl(settings.host)}:${settings.port}`,
-        connects: originsOf(
-          objectStorage.stores.flatMap(({ zones, endpointOf }) => zones.map((zone) => endpointOf(zone))),
-        ),
-      },
-      createPages({ document: documentFor('customer'), random: own.random, pages: PAGES }),
+    pages: firstOf(
+      providerRegistryPages(providers, own.random),
+      portalPages(
+        {
+          portal,
+          page: 'index.html',
+          home: '/dashboard',
+          publicUrl: settings.publicUrl ?? `http://${hostInUrl(settings.host)}:${settings.port}`,
+          connects: originsOf(
+            objectStorage.stores.flatMap(({ zones, endpointOf }) => zones.map((zone) => endpointOf(zone))),
+          ),
+        },
+        createPages({ document: documentFor('customer'), random: own.random, pages: PAGES }),
+      ),
     ),
   })
+
+type Pages = NonNullable<Parameters<typeof startServer>[0]['pages']>
+const firstOf =
+  (...all: readonly Pages[]): Pages =>
+  (request, response) =>
+    all.some((pages) => pages(request, response))
 
 const startForOperators = (
   settings: ApiServerSettings,

@@ -30,6 +30,10 @@ export const ApiServerSettings = z.strictObject({
     .string()
     .optional()
     .describe('Folder of the built portal, or `none`. Without it, that of the installation, if it was built.'),
+  terraformDirectory: z
+    .string()
+    .optional()
+    .describe('Folder with releases of the provider for Terraform, which is its registry then (operating.md).'),
   brandFile: z
     .string()
     .optional()

@@ -14,12 +14,15 @@ export const PROVIDER_FOLDER = join(ROOT, 'dist/terraform')
 const PROGRAM = join(PROVIDER_FOLDER, 'terraform-provider-svccloud')
 
 /** Runs Go in the folder of the provider, with the definitions of today. */
-export async function runGo(flags: readonly string[]): Promise<string> {
+export async function runGo(
+  flags: readonly string[],
+  target: { readonly GOOS?: string; readonly GOARCH?: string } = {},
+): Promise<string> {
   await copyFile(join(ROOT, 'test/golden/definitions.json'), join(SOURCE, 'definitions.json'))
   // static: it also runs where there is no glibc
   const { stdout } = await promisify(execFile)('go', [...flags], {
     cwd: SOURCE,
-    env: { ...environment(), CGO_ENABLED: '0' },
+    env: { ...environment(), ...target, CGO_ENABLED: '0' },
     maxBuffer: 16 * 1024 * 1024,
   })
   return stdout

@@ -8,8 +8,8 @@ import { defined } from '../domain/defined.ts'
 import { findKubernetes } from '../hosting/processes/programs.ts'
 import { BUILD_KUBERNETES_COMMAND } from '../domain/kubernetes-cluster/versions.ts'
 import { BUILD_COMMAND, findEngine } from '../embedded/object-storage/program.ts'
-import { isRoot } from '../kit/sys/process.ts'
-import { canHave, isBuilt } from './cluster/build.ts'
+import { environment, isRoot } from '../kit/sys/process.ts'
+import { canHave, isBuilt, toolPath } from './cluster/build.ts'
 
 const run = promisify(execFile)
 
@@ -161,9 +161,19 @@ async function browserMissing(): Promise<string | undefined> {
 /** What builds the provider, and what uses it. */
 async function terraformMissing(): Promise<string | undefined> {
   if (!(await answers('go', 'version'))) return 'there is no Go to build the provider with'
-  return (await answers('terraform', 'version', '-json'))
+  return Object.keys(await programsOfTerraform()).length > 0
     ? undefined
-    : 'terraform is not installed (a release from its makers, 1.11 or newer)'
+    : 'neither terraform is installed (1.11 or newer) nor OpenTofu built (node tools/cluster/build.ts tofu)'
+}
+
+/** The paths of the programs that run the provider, by name: those that are here. */
+export async function programsOfTerraform(): Promise<Readonly<Record<string, string>>> {
+  const terraform = environment()['SVCCLOUD_TERRAFORM'] ?? 'terraform'
+  const tofu = (await isBuilt('tofu')) ? toolPath('tofu') : 'tofu'
+  return {
+    ...((await answers(terraform, 'version', '-json')) ? { terraform } : {}),
+    ...((await answers(tofu, 'version', '-json')) ? { tofu } : {}),
+  }
 }
 
 /** A simulated management controller and a cluster of one monitor, which fencing talks to. */

@@ -2,12 +2,12 @@
  *  field, imported and destroyed. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { MANAGED, ROUTES } from '../../resources/index.ts'
 import { eventually } from '../eventually.ts'
 import { definitionsText } from '../../tools/definitions.ts'
 import { TRIALS, type Trial } from './values.ts'
-import { Workspace } from './workspace.ts'
+import { pathOf, type Program, PROGRAMS, Workspace } from './workspace.ts'
 
 interface Call {
   readonly method: string
@@ -36,13 +36,25 @@ test('every noun has an example', () => {
 })
 
 const EXAMPLES = join(import.meta.dirname, '../../examples/terraform')
-const tried = nouns.flatMap((noun) => {
-  const trial = TRIALS[noun.noun]
-  if (trial === undefined) return []
-  const isThere = trial.takes === undefined || inject(trial.takes) === true
-  const title = isThere ? noun.noun : `${noun.noun} (not here: ${trial.takes})`
-  return [[title, noun, trial, isThere] as const]
-})
+const tried = PROGRAMS.flatMap((program) =>
+  nouns.flatMap((noun) => {
+    const trial = TRIALS[noun.noun]
+    if (trial === undefined) return []
+    const { takes } = trial
+    const isProgramThere = pathOf(program) !== undefined
+    const isThere = isProgramThere && (takes === undefined || inject(takes) === true)
+    const title = `${noun.noun} with ${program}`
+    return [
+      [
+        isThere ? title : `${title} (not here: ${isProgramThere ? takes : program})`,
+        noun,
+        trial,
+        isThere,
+        program,
+      ] as const,
+    ]
+  }),
+)
 
 interface Answer {
   readonly status: number
@@ -77,7 +89,7 @@ const secretsIn = (value: unknown, isSecret = false): readonly string[] => {
   return Object.entries(value).flatMap(([name, each]) => secretsIn(each, isSecret || SECRET.test(name)))
 }
 
-describe.each(tried)('%s', (_title, definition: Definition, trial: Trial, isThere: boolean) => {
+describe.each(tried)('%s', (_title, definition: Definition, trial: Trial, isThere: boolean, program: Program) => {
   const type = `svccloud_${definition.noun}`
   const { parent, routes, names, identity = 'id' } = definition
   const address = `${type}.example`
@@ -106,12 +118,13 @@ describe.each(tried)('%s', (_title, definition: Definition, trial: Trial, isTher
 
   beforeAll(async () => {
     if (!isThere) return
-    workspace = await Workspace.open(await readFile(join(EXAMPLES, trial.example, 'main.tf'), 'utf8'))
+    workspace = await Workspace.open(await readFile(join(EXAMPLES, trial.example, 'main.tf'), 'utf8'), program)
     secrets = (await trial.prepare?.(workspace.folder)) ?? []
     await workspace.apply()
     ids = await idsNow()
     id = ids.at(-1) ?? ''
   })
+  beforeEach(({ skip }) => skip(!isThere, 'it is not here'))
   afterAll(() => workspace?.close())
 
   test('the trial has every wish', () => {

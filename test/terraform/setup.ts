@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { buildProvider, PROVIDER_FOLDER } from '../../tools/terraform.ts'
+import { programsOfTerraform } from '../../tools/tiers.ts'
 import { Customer } from '../e2e/customer.ts'
 import { clearAway, Product } from '../e2e/product.ts'
 import { addPublicAddresses, playNodes, publishImages } from './simulated.ts'
@@ -19,6 +20,8 @@ declare module 'vitest' {
     readonly hasControlPlanes?: boolean
     /** Whether the engine of object storage is on this machine. */
     readonly hasObjectStorage?: boolean
+    /** Paths of the programs that are there, by name. */
+    readonly terraformPrograms?: Readonly<Record<string, string>>
   }
 }
 
@@ -43,6 +46,7 @@ export async function setup({ provide }: TestProject): Promise<() => Promise<voi
     const configuration = join(folder, 'terraform.rc')
     const overrides = `dev_overrides {
  "svccloud/svccloud" = "${PROVIDER_FOLDER}"
+ "registry.terraform.io/svccloud/svccloud" = "${PROVIDER_FOLDER}"
  }
  direct {}`
     await writeFile(
@@ -57,6 +61,7 @@ ${overrides}
     provide('hasObjectStorage', endpoints.object_storage_url !== null)
     provide('terraformToken', customer.token)
     provide('terraformConfiguration', configuration)
+    provide('terraformPrograms', await programsOfTerraform())
     return async () => {
       await endNodes()
       await clearAway(running, data)

@@ -17,6 +17,13 @@ interface Ended {
   readonly stdout: string
 }
 
+/** Programs that run the provider; tests of one that is not there are skipped. */
+export const PROGRAMS = ['terraform', 'tofu'] as const
+export type Program = (typeof PROGRAMS)[number]
+
+/** The path of the program; undefined when it is not there. */
+export const pathOf = (program: Program): string | undefined => inject('terraformPrograms')?.[program]
+
 type Values = Readonly<Record<string, unknown>>
 
 /** A resource in a plan, as `terraform show -json` has it. */
@@ -32,16 +39,24 @@ export interface Planned {
 
 export class Workspace {
   readonly folder: string
+  readonly #program: string
+  readonly #environment: Readonly<Record<string, string>>
 
-  private constructor(folder: string) {
+  private constructor(folder: string, program: string, changed: Readonly<Record<string, string>>) {
     this.folder = folder
+    this.#program = program
+    this.#environment = changed
   }
 
-  /** With this configuration. */
-  static async open(configuration: string): Promise<Workspace> {
+  /** With this configuration, and variables of the environment besides those of the tier. */
+  static async open(
+    configuration: string,
+    program: Program = 'terraform',
+    changed: Readonly<Record<string, string>> = {},
+  ): Promise<Workspace> {
     const folder = await mkdtemp(join(tmpdir(), 'svccloud-workspace-'))
     await writeFile(join(folder, 'main.tf'), configuration)
-    return new Workspace(folder)
+    return new Workspace(folder, pathOf(program) ?? program, changed)
   }
 
   /** Runs it to its end, whatever comes of it. */
@@ -49,7 +64,7 @@ export class Workspace {
     const { PATH, HOME } = environment()
     return new Promise((resolve) => {
       execFile(
-        'terraform',
+        this.#program,
         [...flags],
         {
           cwd: this.folder,
@@ -63,6 +78,7 @@ export class Workspace {
             CHECKPOINT_DISABLE: '1',
             SVCCLOUD_URL: inject('terraformUrl') ?? '',
             SVCCLOUD_TOKEN: inject('terraformToken') ?? '',
+            ...this.#environment,
           },
         },
         (error, stdout, stderr) => {
