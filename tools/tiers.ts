@@ -417,7 +417,7 @@ const special: readonly Tier[] = [
     setup: 'test/terraform/setup.ts',
     workersMaximum: 2,
     testTimeoutMilliseconds: 120_000,
-    deadlineMinutes: 20,
+    deadlineMinutes: 40,
     isOptIn: true,
     missing: terraformMissing,
   }),
