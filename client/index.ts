@@ -180,15 +180,15 @@ export async function* pages<Item>(
     readonly cursor?: string
   }) => Promise<{ readonly data?: Page<Item>; readonly error?: unknown; readonly response: Response }>,
 ): AsyncGenerator<Item, void, undefined> {
-  const seen = new Set<string>()
+  const cursors = new Set<string>()
   let cursor: string | null = null
   for (let count = 0; count < PAGES_MOST; count++) {
     const page: Page<Item> = await unwrap(read(cursor === null ? {} : { cursor }))
     yield* page.items
     cursor = page.next_cursor
     if (cursor === null) return
-    if (seen.has(cursor)) throw new EndlessList('a page leads to an earlier one')
-    seen.add(cursor)
+    if (cursors.has(cursor)) throw new EndlessList('a page names an earlier one as the next')
+    cursors.add(cursor)
   }
   throw new EndlessList(`the list has more than ${PAGES_MOST} pages`)
 }

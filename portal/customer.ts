@@ -12,7 +12,8 @@ export const customerPortal: Portal = {
   },
   terraform: async () => {
     const { default: resources } = await import('./generated/terraform.json', { with: { type: 'json' } })
-    return resources as unknown as Awaited<ReturnType<NonNullable<Portal['terraform']>>> // the generated file has this shape
+    // the generated file has this shape
+    return resources as unknown as Awaited<ReturnType<NonNullable<Portal['terraform']>>>
   },
   csrfCookie: 'svccloud_csrf',
   me: 'get_current_user',

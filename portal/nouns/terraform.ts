@@ -39,9 +39,8 @@ function expressionOf(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(expressionOf).join(', ')}]`
   if (typeof value !== 'object' || value === null) return String(value)
   const members = Object.entries(value).filter(([, member]) => member !== undefined && member !== null)
-  return members.length === 0
-    ? '{}'
-    : `{ ${members.map(([key, member]) => `${NAME.test(key) ? key : textOf(key)} = ${expressionOf(member)}`).join(', ')} }`
+  const texts = members.map(([key, member]) => `${NAME.test(key) ? key : textOf(key)} = ${expressionOf(member)}`)
+  return texts.length === 0 ? '{}' : `{ ${texts.join(', ')} }`
 }
 
 /** A label of a block: letters, digits, underscores and dashes. */

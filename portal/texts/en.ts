@@ -3,7 +3,18 @@ import { number, plural } from './format.ts'
 import { actions, choices, fields, nouns, type Words } from './en-nouns.ts'
 
 const NONE: Words = {}
-const NAMES = { types: NONE, verbs: NONE, steps: NONE, quotas: NONE }
+const QUOTAS: Words = {
+  backup_gibibytes: 'backups in GiB',
+  custom_image_gibibytes: 'custom images in GiB',
+  floating_ips: 'floating IPs',
+  kubernetes_clusters: 'Kubernetes clusters',
+  memory_mebibytes: 'memory in MiB',
+  object_storage_gibibytes: 'object storage in GiB',
+  snapshot_gibibytes: 'snapshots in GiB',
+  ssh_keys: 'SSH keys',
+  storage_gibibytes: 'storage in GiB',
+}
+const NAMES = { types: NONE, verbs: NONE, steps: NONE, quotas: QUOTAS }
 
 export const en = {
   nouns,

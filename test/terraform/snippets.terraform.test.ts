@@ -7,8 +7,14 @@ import { terraformOf } from '../../portal/nouns/terraform.ts'
 import { MANAGED } from '../../resources/index.ts'
 import { Workspace } from './workspace.ts'
 
-const REQUIRED =
-  'terraform {\n  required_providers {\n    svccloud = {\n      source = "registry.terraform.io/svccloud/svccloud"\n    }\n  }\n}\n'
+const REQUIRED = `terraform {
+  required_providers {
+    svccloud = {
+      source = "registry.terraform.io/svccloud/svccloud"
+    }
+  }
+}
+`
 
 test('the resources are those that the provider serves', () => {
   const examples = readdirSync(join(import.meta.dirname, '../../examples/terraform'))

@@ -49,7 +49,11 @@ export function Quotas(): ReactNode {
             id: 'bar',
             name: texts.used,
             cell: ({ name, used, limit }) => (
-              <Bar part={limit === 0 ? 1 : used / limit} label={name} isBad={limit > 0 && used / limit >= NEAR} />
+              <Bar
+                part={limit === 0 ? 1 : used / limit}
+                label={quotaText(name)}
+                isBad={limit > 0 && used / limit >= NEAR}
+              />
             ),
           },
           { id: 'used', name: texts.of, cell: ({ used, limit }) => `${number(used)} / ${number(limit)}`, isEnd: true },

@@ -286,7 +286,7 @@ def pages(read: Callable[[dict[str, Any]], Answer[Page[Item]]], pages_most: int 
         if cursor is None:
             return
         if cursor in seen:
-            raise EndlessList("a page leads to an earlier one")
+            raise EndlessList("a page names an earlier one as the next")
         seen.add(cursor)
         query = {"cursor": cursor}
     raise EndlessList(f"the list has more than {pages_most} pages")
