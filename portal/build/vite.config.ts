@@ -40,9 +40,10 @@ const DATA = [
 /** Modules of the packages, or of scopes of packages. */
 const chunkOf = (packages: readonly string[]): RegExp => new RegExp(`node_modules/(${packages.join('|')})/`)
 
-/** Parts that no list needs: codes for cameras, charts, notes of fields, secrets, files, the palette, and forms with
- *  their dry runs and commands. */
+/** Parts that no list needs: codes for cameras, charts, notes of fields, secrets, files, the palette, operations, and
+ *  forms with their dry runs and commands. */
 const OF_FEW = [
+  'activity',
   'ask',
   'chart',
   'dry-run',

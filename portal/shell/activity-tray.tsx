@@ -3,7 +3,7 @@ import { Activity } from 'lucide-react'
 import { type ReactNode, useEffect, useRef } from 'react'
 import type { Operation } from '../../client/schema.ts'
 import { itemsOf, useList } from '../api/cache.ts'
-import { Progress } from '../nouns/activity.tsx'
+import { LaterProgress } from '../nouns/later.tsx'
 import { t } from '../texts/index.ts'
 import { kindText } from '../texts/service.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
@@ -36,7 +36,7 @@ export function ActivityTray(): ReactNode {
       <Stack>
         {running.length === 0 ? <Soft>{t().frame.quiet}</Soft> : null}
         {running.slice(0, SHOWN_MAXIMUM).map((operation) => (
-          <Progress key={operation.id} operation={operation} />
+          <LaterProgress key={operation.id} operation={operation} />
         ))}
         <ButtonLink href="/activity">{t().dashboard.all}</ButtonLink>
       </Stack>

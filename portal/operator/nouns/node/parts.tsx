@@ -1,7 +1,7 @@
 /** What only a node has: the ways in which it can be fenced, and its operations. */
 import type { ReactNode } from 'react'
 import type { Node } from '../../../../client/operator-schema.ts'
-import { Operations } from '../../../nouns/activity.tsx'
+import { LaterOperations } from '../../../nouns/later.tsx'
 import { number } from '../../../texts/format.ts'
 import { Facts, Grid, Panel, Soft, Tile } from '../../../ui/layout.tsx'
 import { State } from '../../../ui/state.tsx'
@@ -57,4 +57,4 @@ const Available = ({ is }: { readonly is: boolean }): ReactNode => (
   <State look={is ? 'good' : 'off'}>{is ? o().node.has : o().node.hasNot}</State>
 )
 
-export const NodeOperations = ({ item }: NodeProps): ReactNode => <Operations query={{ node_id: item.id }} />
+export const NodeOperations = ({ item }: NodeProps): ReactNode => <LaterOperations query={{ node_id: item.id }} />

@@ -1,7 +1,7 @@
 /** What only an operation has: its progress and its events. */
 import type { ReactNode } from 'react'
 import type { MigrationProgress, Operation } from '../../../../client/operator-schema.ts'
-import { Progress } from '../../../nouns/activity.tsx'
+import { LaterProgress } from '../../../nouns/later.tsx'
 import { Time } from '../../../nouns/value.tsx'
 import { bytes, number } from '../../../texts/format.ts'
 import { t } from '../../../texts/index.ts'
@@ -16,7 +16,7 @@ interface OperationProps {
 
 export const OperationHead = ({ item }: OperationProps): ReactNode => (
   <>
-    {item.status === 'running' || item.status === 'pending' ? <Progress operation={item} /> : null}
+    {item.status === 'running' || item.status === 'pending' ? <LaterProgress operation={item} /> : null}
     {item.progress === undefined ? null : <Migration progress={item.progress} />}
     <Events item={item} />
   </>
