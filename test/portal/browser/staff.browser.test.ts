@@ -247,7 +247,11 @@ describe('a public pool', () => {
   const cidr = '203.0.113.64/29'
 
   it('is made, refused where it overlaps, drained, and deleted by its network with the keyboard alone', async () => {
-    const page = await portal.page({ as: operations, allows: [/status of 409 .*\/public-pools$/] })
+    const page = await portal.page({
+      as: operations,
+      allows: [/status of 409 .*\/public-pools$/],
+      permits: [/status of 404 .*\/public-pools\/[^/]+$/],
+    })
     await open(page, '/public-pools/new')
     const { press, fill, choose, menu, dialog, answer, sees } = keyboardOf(page)
     await choose('Family', 'ipv4')
