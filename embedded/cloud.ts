@@ -144,8 +144,8 @@ const nodesSocket = async ({ controlPlanes }: DataFolder): Promise<string | unde
   (await findKubernetes())?.tunnel === undefined ? undefined : nodesSocketIn(controlPlanes)
 
 /** Simulated servers reach no control plane: whoever plays their nodes does so from this machine. */
-async function simulatedNodes({ hypervisor, folder }: CloudOptions): Promise<NodesListener | undefined> {
-  const socket = hypervisor === 'simulated' ? await nodesSocket(folder) : undefined
+async function simulatedNodes({ hypervisor, folder, settings }: CloudOptions): Promise<NodesListener | undefined> {
+  const socket = hypervisor === 'simulated' && settings.simulatedNodes ? await nodesSocket(folder) : undefined
   return socket === undefined ? undefined : { ...NODES_LISTENER, socket }
 }
 

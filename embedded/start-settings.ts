@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { NodeAgentSettings } from '../agents/node/settings.ts'
 import type { ApiServerSettings } from '../apiserver/settings.ts'
 import type { ControllersSettings } from '../controllers/settings.ts'
-import { List, Port, variableOf } from '../kit/sys/settings.ts'
+import { Flag, List, Port, variableOf } from '../kit/sys/settings.ts'
 
 export const StartSettings = z.strictObject({
   acceptEmptyStore: List.default([]).describe(
@@ -47,6 +47,9 @@ export const StartSettings = z.strictObject({
     .enum(['kvm', 'tcg'])
     .optional()
     .describe('What runs guests of playgrounds; `kvm` only where every user may use it. Without it, `tcg`.'),
+  simulatedNodes: Flag.default(false).describe(
+    'With `--hypervisor simulated`: nodes of clusters join from this machine, where somebody plays them.',
+  ),
   cephPool: z.string().optional().describe('Pool of a Ceph cluster that the nodes share. It excludes `--network ovn`.'),
   guestNetwork: z
     .enum(['ovn', 'outbound', 'isolated'])

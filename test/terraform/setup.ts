@@ -35,7 +35,7 @@ export async function setup({ provide }: TestProject): Promise<() => Promise<voi
     product = await Product.start({
       data,
       flags: ['--hypervisor', 'simulated', '--network', 'user', '--fake-payments', '--nodes', 'eu-1a=2,eu-1b=2'],
-      environment: { SVCCLOUD_IMAGE_CACHE: images },
+      environment: { SVCCLOUD_IMAGE_CACHE: images, SVCCLOUD_SIMULATED_NODES: 'true' },
       warnings: [],
     })
     const running = product
